@@ -8,6 +8,7 @@ apimachinery/pkg/labels/selector.go, NewRequirement (1.36).
 import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 _NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
@@ -28,8 +29,14 @@ _VALUE_ERROR: Final = (
 )
 _MAX_LENGTH: Final = 63
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
-OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-"""The operators of a node selector requirement."""
+LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+"""The operators of a label selector requirement."""
+
+OPERATORS: Final = (*LABEL_OPERATORS, "Gt", "Lt")
+"""The operators of a node selector requirement on a label."""
+
+FIELD_OPERATORS: Final = ("In", "NotIn")
+"""The operators of a node selector requirement on a field."""
 
 
 def parse_int64(text: str) -> int | None:
@@ -66,6 +73,12 @@ def validate_qualified_name(name: str) -> list[str]:
     if not re.fullmatch(_NAME, name_part):
         errors.append(f"name part {_NAME_ERROR}")
     return errors
+
+
+@lru_cache(maxsize=16384)
+def is_qualified_name(text: str) -> bool:
+    """Return whether `validate_qualified_name` finds no error in *text*."""
+    return not validate_qualified_name(text)
 
 
 def validate_label_value(value: str) -> list[str]:

@@ -3,31 +3,21 @@
 A requirement is evaluated against one label value, so callers can evaluate it once per distinct value.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from extender.api.kinds.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from extender.api.kinds.meta import LabelSelector
 from extender.api.kinds.pod import Pod
-from extender.api.label_syntax import format_invalid_value, join_errors, parse_int64, validate_requirement
-
-_LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
-_FIELD_OPERATORS: Final = ("In", "NotIn")
-
-_NAME: Final = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
-
-
-@lru_cache(maxsize=16384)
-def is_qualified_name(text: str) -> bool:
-    """Return whether *text* is a label key: `name` or `dns.prefix/name`, with at most 63 characters in the name."""
-    prefix, slash, name = text.rpartition("/")
-    if slash and (len(prefix) > 253 or _SUBDOMAIN.fullmatch(prefix) is None):
-        return False
-    return len(name) <= 63 and _NAME.fullmatch(name) is not None
+from extender.api.label_syntax import (
+    FIELD_OPERATORS,
+    LABEL_OPERATORS,
+    format_invalid_value,
+    join_errors,
+    parse_int64,
+    validate_requirement,
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -122,7 +112,7 @@ def selector_from_label_selector(selector: LabelSelector | None) -> Selector:
         return NOTHING
     requirements = [new_requirement(key, "In", (value,)) for key, value in selector.match_labels.items()]
     for expression in selector.match_expressions:
-        if expression.operator not in _LABEL_OPERATORS:
+        if expression.operator not in LABEL_OPERATORS:
             raise ValueError(f'"{expression.operator}" is not a valid label selector operator')
         requirements.append(new_requirement(expression.key, expression.operator, expression.values))
     return Selector(_sort_distinct(requirements))
@@ -216,8 +206,8 @@ def compile_node_selector_term(term: NodeSelectorTerm) -> CompiledNodeSelectorTe
 
 
 def _build_field_requirement(expression: NodeSelectorRequirement) -> Requirement:
-    if expression.operator not in _FIELD_OPERATORS:
-        supported_operators = ", ".join(f'"{name}"' for name in _FIELD_OPERATORS)
+    if expression.operator not in FIELD_OPERATORS:
+        supported_operators = ", ".join(f'"{name}"' for name in FIELD_OPERATORS)
         raise RequirementError(
             [f'operator: Unsupported value: "{expression.operator}": supported values: {supported_operators}']
         )

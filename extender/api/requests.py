@@ -27,7 +27,7 @@ from extender.api.container_requests import (
     sum_spec_requests,
 )
 from extender.api.kinds.pod import Pod
-from extender.api.matching import is_qualified_name
+from extender.api.label_syntax import is_qualified_name
 from extender.api.quantity import Quantity
 
 DEFAULT_MILLI_CPU: Final = 100

@@ -14,6 +14,7 @@ import msgspec
 from extender.api.kinds.affinity import NodeSelectorTerm, Toleration
 from extender.api.kinds.meta import LabelSelector
 from extender.api.kinds.struct_base import RawQuantity, ResourceList
+from extender.api.label_syntax import FIELD_OPERATORS, LABEL_OPERATORS, OPERATORS
 from extender.api.quantity import parse
 
 ObjectError = tuple[str, str]
@@ -21,9 +22,6 @@ ObjectError = tuple[str, str]
 
 _Validator = Callable[[Any], Iterable[ObjectError]]
 
-_LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
-_NODE_OPERATORS: Final = (*_LABEL_OPERATORS, "Gt", "Lt")
-_FIELD_OPERATORS: Final = ("In", "NotIn")
 _TOLERATION_OPERATORS: Final = ("", "Equal", "Exists", "Lt", "Gt")
 
 
@@ -107,12 +105,12 @@ def _validate_operators(requirements: Iterable[Any], path: str, operators: tuple
 
 
 def _validate_label_selector(selector: LabelSelector) -> Iterable[ObjectError]:
-    return _validate_operators(selector.match_expressions, "matchExpressions", _LABEL_OPERATORS)
+    return _validate_operators(selector.match_expressions, "matchExpressions", LABEL_OPERATORS)
 
 
 def _validate_node_selector_term(term: NodeSelectorTerm) -> Iterable[ObjectError]:
-    yield from _validate_operators(term.match_expressions, "matchExpressions", _NODE_OPERATORS)
-    yield from _validate_operators(term.match_fields, "matchFields", _FIELD_OPERATORS)
+    yield from _validate_operators(term.match_expressions, "matchExpressions", OPERATORS)
+    yield from _validate_operators(term.match_fields, "matchFields", FIELD_OPERATORS)
 
 
 def _validate_toleration(toleration: Toleration) -> Iterable[ObjectError]:

@@ -13,9 +13,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from extender.api.label_syntax import validate_qualified_name
+from extender.api.requests import is_extended_resource
 from extender.config import durations
 from extender.config.errors import FieldError
-from extender.config.extended_resource_names import validate_extended_resource_name
 from extender.config.extension_point_fields import EXTENSION_POINTS, PLACEMENT_POINTS
 from extender.config.field_path import child, item
 from extender.config.model import (
@@ -40,6 +41,15 @@ def validate_configuration(configuration: Configuration) -> list[FieldError]:
 def make_invalid_value_error(path: str, value: object, detail: str) -> FieldError:
     """Return a field error like upstream's field.Invalid: `Invalid value: 0: must be greater than 0`."""
     return FieldError(path, f"Invalid value: {json.dumps(value, separators=(',', ':'), ensure_ascii=False)}: {detail}")
+
+
+def validate_extended_resource_name(name: str) -> list[str]:
+    """Return the reasons why *name* is not the name of an extended resource; an empty list if it is.
+
+    Source: pkg/scheduler/apis/config/validation/validation.go, validateExtendedResourceName (1.36).
+    """
+    errors = validate_qualified_name(name)
+    return errors if errors or is_extended_resource(name) else ["is an invalid extended resource name"]
 
 
 def _validate(configuration: Configuration) -> Iterator[FieldError]:

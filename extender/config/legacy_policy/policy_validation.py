@@ -12,7 +12,6 @@ import msgspec
 
 from extender.config.did_you_mean import did_you_mean
 from extender.config.errors import FieldError
-from extender.config.extended_resource_names import validate_extended_resource_name
 from extender.config.field_path import item
 from extender.config.legacy_policy.plugin_names import (
     EQUAL_PRIORITY,
@@ -22,6 +21,7 @@ from extender.config.legacy_policy.plugin_names import (
     PRIORITY_ALIASES,
 )
 from extender.config.legacy_policy.policy import LegacyExtender, Policy, PredicatePolicy, PriorityPolicy
+from extender.config.validation import validate_extended_resource_name
 
 _MAX_WEIGHT: Final = 2**31 - 1  # the largest weight in a profile
 _KIND_BY_ARGUMENT: Final[Mapping[str, str]] = {

@@ -3,6 +3,7 @@
 import pytest
 
 from extender.api.label_syntax import (
+    is_qualified_name,
     join_errors,
     parse_int64,
     validate_label_value,
@@ -45,3 +46,13 @@ def test_a_requirement_without_values_has_an_error_with_its_path() -> None:
 def test_distinct_errors_are_joined_in_brackets() -> None:
     assert join_errors(["a", "a"]) == "a"
     assert join_errors(["a", "b", "a"]) == "[a, b]"
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [("a", True), ("example.com/a", True), ("a" * 63, True), ("a" * 64, False), ("", False), ("/a", False),
+     ("example.com/", False), ("Example.com/a", False), ("a/b/c", False), ("-a", False), ("a\n", False),
+     ("a" * 254 + "/b", False), ("a_b.c-d", True)],
+)  # fmt: skip
+def test_label_keys_are_validated(text: str, valid: bool) -> None:
+    assert is_qualified_name(text) is valid

@@ -21,7 +21,6 @@ from extender.api.matching import (
     compile_preferred_terms,
     compile_strict_node_selector,
     get_required_node_affinity,
-    is_qualified_name,
     new_requirement,
     selector_from_label_selector,
     selector_from_labels,
@@ -110,16 +109,6 @@ def test_an_invalid_requirement_is_rejected_with_its_errors(
 
 def test_a_non_numeric_operand_of_gt_never_matches() -> None:
     assert not Requirement("key", "Gt", ("one",)).matches("2")
-
-
-@pytest.mark.parametrize(
-    ("text", "valid"),
-    [("a", True), ("example.com/a", True), ("a" * 63, True), ("a" * 64, False), ("", False), ("/a", False),
-     ("example.com/", False), ("Example.com/a", False), ("a/b/c", False), ("-a", False), ("a\n", False),
-     ("a" * 254 + "/b", False), ("a_b.c-d", True)],
-)  # fmt: skip
-def test_label_keys_are_validated(text: str, valid: bool) -> None:
-    assert is_qualified_name(text) is valid
 
 
 def expression(key: str, operator: str, *values: str) -> LabelSelectorRequirement:
