@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
+from extender.api.kinds.struct_base import Int32, Int64
 from extender.config.durations import Duration
-from extender.config.strict_decoding import Int32, Int64
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"

@@ -24,9 +24,6 @@ from extender.config.field_path import child, item
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
-Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-
 _TYPE_META: Final = ("kind", "apiVersion")
 _INVALID: Final = object()  # the result for a value that cannot be decoded; its error is in `errors`
 

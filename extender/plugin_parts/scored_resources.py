@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
+from extender.api.kinds.struct_base import Int64
 from extender.api.requests import is_scalar_resource
 from extender.basics.intern import Interner
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import IntArray
-from extender.config.strict_decoding import Int64
 
 _NATIVE_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _NONZERO_INDEX: Final[Mapping[str, int]] = {"cpu": 0, "memory": 1}

@@ -6,8 +6,8 @@ validatePredicate (1.21).
 
 import msgspec
 
+from extender.api.kinds.struct_base import Int32, Int64
 from extender.config.model import Extender
-from extender.config.strict_decoding import Int32, Int64
 
 KIND = "Policy"
 API_VERSIONS = ("v1", "kubescheduler.config.k8s.io/v1")

@@ -45,6 +45,7 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
+from extender.api.kinds.struct_base import Int32
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
@@ -52,7 +53,6 @@ from extender.cache.tables.affinity_terms import AffinityTerm, TermKind
 from extender.cache.tables.arrays import IntArray
 from extender.config.errors import FieldError
 from extender.config.feature_gates import FeatureGates
-from extender.config.strict_decoding import Int32
 from extender.config.validation import make_invalid_value_error
 from extender.framework.events import ActionType, ClusterEventWithHint, EventResource, register_pod_events
 from extender.framework.extension_points import SKIP, SKIP_SCORE, PreFilterResult, PreScoreResult

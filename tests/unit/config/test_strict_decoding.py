@@ -8,9 +8,10 @@ from typing import Literal
 import msgspec
 import pytest
 
+from extender.api.kinds.struct_base import Int32
 from extender.config.durations import Duration
 from extender.config.errors import FieldError
-from extender.config.strict_decoding import Int32, decode_strict
+from extender.config.strict_decoding import decode_strict
 
 
 class Mode(Enum):
