@@ -10,7 +10,7 @@ from extender.cli.recording_options import add_file_to_errors, read_text, redire
 from extender.config.errors import ConfigError
 from extender.config.legacy_policy import policy_document
 from extender.config.legacy_policy.algorithm_providers import ALGORITHM_PROVIDERS, get_provider
-from extender.config.legacy_policy.converted_configuration_yaml import render_without_defaults
+from extender.config.render import render_without_defaults
 
 EPILOG: Final = """\b
 Examples:

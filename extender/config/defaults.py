@@ -1,4 +1,4 @@
-"""Defaults of the configuration: the default plugins and the values of absent fields.
+"""Defaults of the configuration: the default plugins, merged with those of a profile, and the values of empty fields.
 
 Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration;
 pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins (1.36).
@@ -6,23 +6,16 @@ pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins (1.36).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from extender.api.defaults import DEFAULT_SCHEDULER_NAME
 from extender.config.feature_gates import FeatureGates
-from extender.config.merge import merge_plugins
-from extender.config.model import (
-    ClientConnection,
-    Configuration,
-    LeaderElection,
-    Plugin,
-    Plugins,
-    PluginSet,
-    Profile,
-)
+from extender.config.model import ClientConnection, Configuration, LeaderElection, Plugin, Plugins, PluginSet, Profile
 from extender.config.releases import DEFAULT_RELEASE, Release
+
+SettingsT = TypeVar("SettingsT", ClientConnection, LeaderElection)
 
 
 def _make_multi_point(*first_plugins: str) -> Plugins:
@@ -168,41 +161,49 @@ def _find_place(gated_plugin: str, enabled_names: Sequence[str]) -> int:
 
 
 def merge_with_default_plugins(custom_plugins: Plugins | None, release: Release = DEFAULT_RELEASE) -> Plugins:
-    """Merge the plugin sets of a profile with the default ones of *release*.
+    """Merge the plugin set of each extension point, and of `multi_point`, with the default one of *release*."""
+    default_plugins = DEFAULT_PLUGINS[release.version]
+    if custom_plugins is None:
+        return default_plugins
+    names = Plugins.__struct_fields__
+    return Plugins(
+        **{name: merge_plugin_set(getattr(default_plugins, name), getattr(custom_plugins, name)) for name in names}
+    )
+
+
+def merge_plugin_set(default_set: PluginSet, custom_set: PluginSet) -> PluginSet:
+    """Merge one plugin set.
+
+    Default plugins that are disabled are dropped; `*` disables all. A default plugin that *custom_set* lists again
+    keeps its position and takes the weight of *custom_set*. The other custom plugins follow in order. Duplicates are
+    kept, because expansion reports them.
 
     Source: pkg/scheduler/apis/config/v1/default_plugins.go, mergePluginSet (1.36).
     """
-    default_plugins = DEFAULT_PLUGINS[release.version]
-    return default_plugins if custom_plugins is None else merge_plugins(default_plugins, custom_plugins)
+    disabled_plugins = tuple(Plugin(plugin.name) for plugin in (*custom_set.disabled, *default_set.disabled))
+    disabled_names = {plugin.name for plugin in disabled_plugins}
+    custom_index = {plugin.name: index for index, plugin in enumerate(custom_set.enabled)}
+    used_indices: set[int] = set()
+    enabled_plugins: list[Plugin] = []
+    for plugin in () if "*" in disabled_names else default_set.enabled:
+        if plugin.name in disabled_names:
+            continue
+        index = custom_index.get(plugin.name)
+        if index is None:
+            enabled_plugins.append(plugin)
+        else:
+            enabled_plugins.append(custom_set.enabled[index])
+            used_indices.add(index)
+    enabled_plugins += (plugin for index, plugin in enumerate(custom_set.enabled) if index not in used_indices)
+    return PluginSet(tuple(enabled_plugins), disabled_plugins)
 
 
-def set_leader_election_defaults(leader_election: LeaderElection) -> LeaderElection:
-    """Return *leader_election* with the defaults in place of empty strings and durations of 0.
+def replace_empty_fields(settings: SettingsT) -> SettingsT:
+    """Return *settings* with the defaults in place of empty strings, numbers of 0 and durations of 0.
 
     Source: component-base/config/v1alpha1/defaults.go, RecommendedDefaultLeaderElectionConfiguration;
     pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration (1.36).
     """
-    defaults = LeaderElection()
-    return msgspec.structs.replace(
-        leader_election,
-        lease_duration=leader_election.lease_duration or defaults.lease_duration,
-        renew_deadline=leader_election.renew_deadline or defaults.renew_deadline,
-        retry_period=leader_election.retry_period or defaults.retry_period,
-        resource_lock=leader_election.resource_lock or defaults.resource_lock,
-        resource_name=leader_election.resource_name or defaults.resource_name,
-        resource_namespace=leader_election.resource_namespace or defaults.resource_namespace,
-    )
-
-
-def set_client_connection_defaults(client_connection: ClientConnection) -> ClientConnection:
-    """Return *client_connection* with the defaults in place of an empty content type and a qps or burst of 0.
-
-    Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration (1.36).
-    """
-    defaults = ClientConnection()
-    return msgspec.structs.replace(
-        client_connection,
-        content_type=client_connection.content_type or defaults.content_type,
-        qps=client_connection.qps or defaults.qps,
-        burst=client_connection.burst or defaults.burst,
-    )
+    fields = {field.name: (getattr(settings, field.name), field.default) for field in msgspec.structs.fields(settings)}
+    empty_fields = {name: default for name, (value, default) in fields.items() if not value and value is not False}
+    return msgspec.structs.replace(settings, **empty_fields)

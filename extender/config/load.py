@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from extender.api.defaults import DEFAULT_SCHEDULER_NAME
+from extender.api.kinds.struct_base import Int32, Int64
 from extender.config import defaults
 from extender.config.documents import normalize, parse_document
 from extender.config.errors import ConfigError, FieldError
@@ -22,7 +23,7 @@ from extender.config.model import (
     Profile,
 )
 from extender.config.releases import DEFAULT_RELEASE, Release
-from extender.config.strict_decoding import Int32, Int64, decode_partial, describe_value
+from extender.config.strict_decoding import decode_partial, describe_value
 from extender.config.validation import validate_configuration
 
 _GROUP: Final = API_VERSION.partition("/")[0]
@@ -147,23 +148,18 @@ def _apply_defaults(document: _Document, release: Release) -> tuple[Configuratio
     profiles = document.profiles or (_Profile(),)
     is_only_profile = len(profiles) == 1
     contention_profiling = document.enable_contention_profiling
-    configuration = Configuration(
-        profiles=tuple(
+    changes = {
+        "profiles": tuple(
             _build_profile(profile, item("profiles", index), errors, release, is_only_profile=is_only_profile)
             for index, profile in enumerate(profiles)
         ),
-        parallelism=document.parallelism,
-        leader_election=defaults.set_leader_election_defaults(document.leader_election),
-        client_connection=defaults.set_client_connection_defaults(document.client_connection),
-        enable_profiling=document.enable_profiling,
-        enable_contention_profiling=document.enable_profiling if contention_profiling is None else contention_profiling,
-        percentage_of_nodes_to_score=document.percentage_of_nodes_to_score,
-        pod_initial_backoff_seconds=document.pod_initial_backoff_seconds,
-        pod_max_backoff_seconds=document.pod_max_backoff_seconds,
-        extenders=document.extenders,
-        delay_cache_until_active=document.delay_cache_until_active,
-    )
-    return configuration, errors
+        "leader_election": defaults.replace_empty_fields(document.leader_election),
+        "client_connection": defaults.replace_empty_fields(document.client_connection),
+        "enable_contention_profiling": (
+            document.enable_profiling if contention_profiling is None else contention_profiling
+        ),
+    }
+    return Configuration(**{**msgspec.structs.asdict(document), **changes}), errors
 
 
 def _build_profile(

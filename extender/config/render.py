@@ -4,7 +4,8 @@ Source: cmd/kube-scheduler/app/options/configfile.go, LogOrWriteConfig (1.36).
 """
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
@@ -14,12 +15,9 @@ from extender.config.documents import dump_yaml
 from extender.config.model import (
     API_VERSION,
     KIND,
-    ClientConnection,
     Configuration,
     Extender,
-    LeaderElection,
-    Plugin,
-    Plugins,
+    ManagedResource,
     PluginSet,
     Profile,
     TLSConfig,
@@ -29,14 +27,38 @@ from extender.config.releases import DEFAULT_RELEASE, Release
 ArgsByScheduler = Mapping[str, Mapping[str, Mapping[str, object]]]
 """Plugin arguments by scheduler name, then by plugin name."""
 
+_TYPES_WITH_OMITEMPTY: Final = (Extender, ManagedResource, PluginSet, TLSConfig)
+"""The types whose fields are omitted if they are false, empty or unset."""
+
+_KEYS_WITHOUT_DEFAULTS: Final = ("apiVersion", "kind", "profiles", "extenders")
+
 
 def render_configuration(
     configuration: Configuration, args: ArgsByScheduler | None = None, release: Release = DEFAULT_RELEASE
 ) -> str:
     """Render *configuration* as YAML from which `load_configuration` returns an equal configuration.
 
-    Keys are sorted and durations are Go strings. As in kube-scheduler, plugin sets are merged with the defaults, and
-    fields with omitempty are omitted if they are false, empty or unset.
+    The arguments are those of `build_document`.
+    """
+    return dump_yaml(build_document(configuration, args, release))
+
+
+def render_without_defaults(configuration: Configuration) -> str:
+    """Render the profiles and extenders of *configuration* as short YAML, without default values.
+
+    The YAML loads to an equal configuration if all other fields of *configuration* have their defaults.
+    """
+    document = build_document(configuration)
+    return dump_yaml({key: _strip_defaults(document[key]) for key in _KEYS_WITHOUT_DEFAULTS if key in document})
+
+
+def build_document(
+    configuration: Configuration, args: ArgsByScheduler | None = None, release: Release = DEFAULT_RELEASE
+) -> dict[str, object]:
+    """Return *configuration* as dictionaries, lists and scalars.
+
+    Durations are Go strings. As in kube-scheduler, plugin sets are merged with the defaults, and fields with omitempty
+    are omitted if they are false, empty or unset.
 
     Args:
         configuration: the configuration.
@@ -51,10 +73,10 @@ def render_configuration(
     document: dict[str, object] = {
         "apiVersion": API_VERSION,
         "kind": KIND,
-        "clientConnection": _render_client_connection(configuration.client_connection),
+        "clientConnection": _render_value(configuration.client_connection),
         "enableContentionProfiling": configuration.enable_contention_profiling,
         "enableProfiling": configuration.enable_profiling,
-        "leaderElection": _render_leader_election(configuration.leader_election),
+        "leaderElection": _render_value(configuration.leader_election),
         "parallelism": configuration.parallelism,
         "percentageOfNodesToScore": configuration.percentage_of_nodes_to_score,
         "podInitialBackoffSeconds": configuration.pod_initial_backoff_seconds,
@@ -62,39 +84,18 @@ def render_configuration(
         "profiles": profiles,
     }
     if configuration.extenders:
-        document["extenders"] = [_render_extender(extender) for extender in configuration.extenders]
+        document["extenders"] = [{"urlPrefix": "", **_render_struct(extender)} for extender in configuration.extenders]
     if configuration.delay_cache_until_active:
         document["delayCacheUntilActive"] = True
-    return dump_yaml(document)
-
-
-def _render_client_connection(connection: ClientConnection) -> dict[str, object]:
-    qps = connection.qps
-    return {
-        "acceptContentTypes": connection.accept_content_types,
-        "burst": connection.burst,
-        "contentType": connection.content_type,
-        "kubeconfig": connection.kubeconfig,
-        "qps": int(qps) if qps.is_integer() else qps,
-    }
-
-
-def _render_leader_election(election: LeaderElection) -> dict[str, object]:
-    return {
-        "leaderElect": election.leader_elect,
-        "leaseDuration": durations.render(election.lease_duration),
-        "renewDeadline": durations.render(election.renew_deadline),
-        "resourceLock": election.resource_lock,
-        "resourceName": election.resource_name,
-        "resourceNamespace": election.resource_namespace,
-        "retryPeriod": durations.render(election.retry_period),
-    }
+    return document
 
 
 def _render_profile(
     profile: Profile, args: Mapping[str, Mapping[str, object]] | None, release: Release
 ) -> dict[str, object]:
-    plugins = _render_plugins(profile.plugins, release)
+    plugins = _render_struct(profile.plugins)
+    if not release.has_pod_group_post_filter:
+        del plugins["podGroupPostFilter"]
     fields: dict[str, object] = {"schedulerName": profile.scheduler_name, "plugins": plugins}
     if profile.percentage_of_nodes_to_score is not None:
         fields["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
@@ -119,44 +120,36 @@ def _omit_empty(fields: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def _render_plugins(plugins: Plugins, release: Release) -> dict[str, object]:
+def _render_struct(struct: msgspec.Struct) -> dict[str, object]:
+    """Return the fields of *struct* by their name in a document."""
+    fields = [(field, getattr(struct, field.name)) for field in msgspec.structs.fields(struct)]
     return {
-        field.encode_name: _render_plugin_set(getattr(plugins, field.name))
-        for field in msgspec.structs.fields(Plugins)
-        if release.has_pod_group_post_filter or field.name != "pod_group_post_filter"
+        field.encode_name: durations.render(value) if field.type == durations.Duration else _render_value(value)
+        for field, value in fields
+        if value or not isinstance(struct, _TYPES_WITH_OMITEMPTY)
     }
 
 
-def _render_plugin_set(plugin_set: PluginSet) -> dict[str, object]:
-    lists = {"enabled": _render_plugin_list(plugin_set.enabled), "disabled": _render_plugin_list(plugin_set.disabled)}
-    return {key: plugin_list for key, plugin_list in lists.items() if plugin_list}
+def _render_value(value: object) -> object:
+    match value:
+        case msgspec.Struct():
+            return _render_struct(value)
+        case tuple():
+            return [_render_value(element) for element in value]
+        case bytes():
+            return base64.b64encode(value).decode()
+        case float() if value.is_integer():
+            return int(value)
+    return value
 
 
-def _render_plugin_list(plugins: Sequence[Plugin]) -> list[object]:
-    return [{"name": plugin.name, "weight": plugin.weight} for plugin in plugins]
-
-
-def _render_extender(extender: Extender) -> dict[str, object]:
-    fields = _get_non_empty_fields(extender)
-    fields["urlPrefix"] = extender.url_prefix
-    fields["httpTimeout"] = durations.render(extender.http_timeout)
-    if extender.managed_resources:
-        fields["managedResources"] = [
-            {"name": resource.name, **_get_non_empty_fields(resource)} for resource in extender.managed_resources
-        ]
-    if extender.tls_config is not None:
-        fields["tlsConfig"] = _render_tls(extender.tls_config)
-    return fields
-
-
-def _render_tls(tls: TLSConfig) -> dict[str, object]:
-    return {
-        key: base64.b64encode(value).decode() if isinstance(value, bytes) else value
-        for key, value in _get_non_empty_fields(tls).items()
-    }
-
-
-def _get_non_empty_fields(struct: msgspec.Struct) -> dict[str, object]:
-    """Return the fields of *struct* that are not false, 0 or empty, by their name in a document."""
-    fields = {field.encode_name: getattr(struct, field.name) for field in msgspec.structs.fields(struct)}
-    return {key: value for key, value in fields.items() if value}
+def _strip_defaults(value: object) -> object:
+    """Return *value* without empty objects and without weights of 0."""
+    if isinstance(value, Mapping):
+        stripped_fields = {key: _strip_defaults(field) for key, field in value.items()}
+        return {
+            key: field for key, field in stripped_fields.items() if field != {} and not (key == "weight" and field == 0)
+        }
+    if isinstance(value, list):
+        return [_strip_defaults(element) for element in value]
+    return value

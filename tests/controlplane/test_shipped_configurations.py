@@ -13,7 +13,7 @@ import yaml
 
 from extender.app import wiring
 from extender.config.legacy_policy import policy_document
-from extender.config.legacy_policy.converted_configuration_yaml import render_without_defaults
+from extender.config.render import render_without_defaults
 from tests.controlplane.api_client import ApiClient
 from tests.controlplane.control_plane import ADMIN, ControlPlane
 from tests.controlplane.process import free_ports

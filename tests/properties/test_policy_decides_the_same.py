@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from extender.app import wiring
 from extender.cache.cache import Cache
-from extender.config.legacy_policy.converted_configuration_yaml import render_without_defaults
+from extender.config.render import render_without_defaults
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.score import prioritize_nodes
 from tests import policy_oracle as oracle

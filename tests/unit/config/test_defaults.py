@@ -1,15 +1,17 @@
-"""Default plugins behind feature gates, and defaults of empty fields."""
+"""Default plugins behind feature gates, their merging with custom ones, and defaults of empty fields."""
+
+import pytest
 
 from extender.config.defaults import (
     DEFAULT_PLUGINS,
     add_gated_plugins,
     make_default_configuration,
-    set_client_connection_defaults,
-    set_leader_election_defaults,
+    merge_plugin_set,
+    replace_empty_fields,
 )
 from extender.config.feature_gates import FeatureGates
 from extender.config.load import from_builtins
-from extender.config.model import API_VERSION, KIND, ClientConnection, LeaderElection
+from extender.config.model import API_VERSION, KIND, ClientConnection, LeaderElection, Plugin, PluginSet
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37
 
 GATES = FeatureGates({"GenericWorkload": True, "GangScheduling": True}, RELEASE_1_36)
@@ -65,7 +67,52 @@ def test_a_gated_plugin_that_is_listed_or_disabled_is_not_added() -> None:
 
 def test_empty_strings_and_zeros_get_the_default() -> None:
     empty = LeaderElection(lease_duration=0.0, retry_period=3.0, resource_lock="", resource_name="x")
-    assert set_leader_election_defaults(empty) == LeaderElection(retry_period=3.0, resource_name="x")
-    assert set_client_connection_defaults(ClientConnection(content_type="", qps=0.0, burst=7)) == ClientConnection(
-        burst=7
-    )
+    assert replace_empty_fields(empty) == LeaderElection(retry_period=3.0, resource_name="x")
+    assert replace_empty_fields(ClientConnection(content_type="", qps=0.0, burst=7)) == ClientConnection(burst=7)
+
+
+DEFAULT = PluginSet((Plugin("A"), Plugin("B", 2), Plugin("C")))
+
+
+def plugins(*names: str) -> tuple[Plugin, ...]:
+    return tuple(Plugin(name) for name in names)
+
+
+MERGED_SETS = {
+    "nothing custom leaves the default": (PluginSet(), DEFAULT),
+    "a custom plugin comes last": (PluginSet(plugins("X")), PluginSet((*DEFAULT.enabled, Plugin("X")))),
+    "a disabled plugin is removed": (
+        PluginSet(disabled=plugins("B")),
+        PluginSet(plugins("A", "C"), plugins("B")),
+    ),
+    "a star removes all defaults": (
+        PluginSet(plugins("X"), plugins("*")),
+        PluginSet(plugins("X"), plugins("*")),
+    ),
+    "a plugin listed again keeps its position and takes the new weight": (
+        PluginSet((Plugin("B", 7),)),
+        PluginSet((Plugin("A"), Plugin("B", 7), Plugin("C"))),
+    ),
+    "a plugin disabled and listed again moves to the end": (
+        PluginSet((Plugin("B", 7),), plugins("B")),
+        PluginSet((Plugin("A"), Plugin("C"), Plugin("B", 7)), plugins("B")),
+    ),
+    "a plugin listed twice stays twice, the last in place of the default": (
+        PluginSet((Plugin("B", 7), Plugin("B", 8))),
+        PluginSet((Plugin("A"), Plugin("B", 8), Plugin("C"), Plugin("B", 7))),
+    ),
+    "the weight of a disabled plugin is ignored": (
+        PluginSet(disabled=(Plugin("B", 3),)),
+        PluginSet(plugins("A", "C"), plugins("B")),
+    ),
+}
+
+
+@pytest.mark.parametrize(("custom", "merged"), MERGED_SETS.values(), ids=MERGED_SETS)
+def test_a_custom_set_is_merged_with_the_default(custom, merged):
+    assert merge_plugin_set(DEFAULT, custom) == merged
+
+
+def test_plugins_disabled_by_the_default_follow_the_custom_ones():
+    default = PluginSet(plugins("A", "B"), plugins("B"))
+    assert merge_plugin_set(default, PluginSet(disabled=plugins("C"))) == PluginSet(plugins("A"), plugins("C", "B"))

@@ -3,11 +3,15 @@
 Source: cmd/kube-scheduler/app/options/configfile.go, LogOrWriteConfig (1.36).
 """
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.config.defaults import make_default_configuration
 from extender.config.documents import dump_yaml, normalize, parse_document
+from extender.config.legacy_policy.algorithm_providers import get_provider
+from extender.config.legacy_policy.convert import convert_policy
+from extender.config.legacy_policy.policy import Policy
 from extender.config.load import load_configuration
 from extender.config.model import (
     ClientConnection,
@@ -22,7 +26,7 @@ from extender.config.model import (
     TLSConfig,
 )
 from extender.config.releases import RELEASE_1_36
-from extender.config.render import render_configuration
+from extender.config.render import render_configuration, render_without_defaults
 
 SMALL = Configuration(
     profiles=(
@@ -137,6 +141,41 @@ def test_defaulted_arguments_replace_those_of_the_configuration():
         "NodeAffinity": {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "NodeAffinityArgs"},
         "Other": {"x": 1},
     }
+
+
+@pytest.mark.parametrize("name", ["DefaultProvider", "ClusterAutoscalerProvider"])
+def test_a_converted_policy_rendered_without_defaults_loads_back_equal(name: str) -> None:
+    converted = convert_policy(get_provider(name))
+    assert load_configuration(render_without_defaults(converted.configuration).encode(), "f") == converted.configuration
+
+
+def test_a_converted_policy_is_rendered_without_default_values() -> None:
+    assert (
+        render_without_defaults(convert_policy(Policy(predicates=(), priorities=())).configuration)
+        == """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    multiPoint:
+      disabled:
+      - name: '*'
+      enabled:
+      - name: SchedulingGates
+      - name: PrioritySort
+      - name: NodeUnschedulable
+      - name: TaintToleration
+      - name: DefaultPreemption
+      - name: DefaultBinder
+    preScore:
+      disabled:
+      - name: TaintToleration
+    score:
+      disabled:
+      - name: TaintToleration
+  schedulerName: default-scheduler
+"""
+    )
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=20)
