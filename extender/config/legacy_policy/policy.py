@@ -124,6 +124,9 @@ class LegacyExtender(Extender, frozen=True, rename="camel"):
     enable_https: bool = False
     http_timeout: Int64 = 0
 
+    def __post_init__(self) -> None:
+        """Leave a timeout of 0 unchanged: its default is in seconds."""
+
 
 class Policy(msgspec.Struct, frozen=True, rename="camel"):
     """A Policy: the predicates, the priorities and the HTTP extenders of a scheduler.

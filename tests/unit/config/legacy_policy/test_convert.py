@@ -185,6 +185,11 @@ def test_all_fields_of_an_extender_are_converted() -> None:
     )
 
 
+def test_an_extender_without_a_timeout_has_five_seconds() -> None:
+    converted = convert_fields(predicates=[], priorities=[], extenders=[{"urlPrefix": "https://x", "filterVerb": "f"}])
+    assert converted.configuration.extenders[0].http_timeout == 5.0
+
+
 def test_resources_ignored_by_the_scheduler_are_not_checked() -> None:
     resource = {"name": "example.com/a", "ignoredByScheduler": True}
     converted = convert_fields(predicates=[{"name": "PodFitsResources"}], extenders=[{"managedResources": [resource]}])
