@@ -13,6 +13,7 @@ from extender.basics.clock import Clock
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.queueing.scheduling_queue import SchedulingQueue
 from extender.scheduler.attempt_history import MAX_SECONDS, AttemptCounts, AttemptHistory, AttemptRecord
+from extender.ui.waiting_view import format_seconds
 
 SHOWN_PODS: Final = 50
 """The number of pods of a queue, and of attempts, that a page shows."""
@@ -108,7 +109,7 @@ def _make_queue_row(pod: QueuedPodInfo, now: float) -> list[LiveCell]:
         LiveCell(pod.key, "pods"),
         LiveCell(str(pod.pod_info.priority)),
         LiveCell(str(pod.attempts)),
-        LiveCell(f"{max(0.0, now - pod.timestamp):.0f} s"),
+        LiveCell(format_seconds(now - pod.timestamp)),
         LiveCell(reasons),
     ]
 
@@ -190,7 +191,7 @@ def make_attempt_row(attempt: AttemptRecord, *, with_pod: bool) -> list[LiveCell
     if with_pod and len(message) > _MAX_MESSAGE:
         message = f"{message[:_MAX_MESSAGE]}..."
     return [
-        LiveCell(f"{datetime.fromtimestamp(attempt.time, UTC):%H:%M:%S}"),
+        LiveCell(f"{datetime.fromtimestamp(attempt.time, UTC):%Y-%m-%d %H:%M:%S}"),
         *([LiveCell(attempt.pod, "pods")] if with_pod else []),
         LiveCell(attempt.result),
         LiveCell(attempt.node, "nodes" if attempt.node else ""),

@@ -219,10 +219,11 @@ class Pages:
         )
 
     async def search(self, q: str = "") -> Response:
-        """Show the nodes and the pods whose names contain a text."""
+        """Show the nodes and the pods whose names contain a text, first the pods that wait."""
         text = q.strip().lower()
         nodes = [name for name in self._source.get_snapshot().names if text in name] if text else []
         pods = [pod for pod in self._source.get_node_names().items() if text in pod[0]] if text else []
+        pods.sort(key=lambda pod: bool(pod[1]))  # pods that wait are first
         hits = {"nodes": nodes[:_MAX_HITS], "pods": dict(pods[:_MAX_HITS])}
         return self.render("search.html", query=q.strip(), hits=hits, node_count=len(nodes), pod_count=len(pods))
 

@@ -9,6 +9,7 @@ from typing import Any
 from extender.analysis.explain import PodReport
 from extender.analysis.explanation.near_misses import find_near_misses
 from extender.analysis.explanation.plain_reasons import summarize_rejections
+from extender.analysis.text_table import format_count
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_groups import get_pod_group_key
 
@@ -73,7 +74,7 @@ def describe_waiting_pods(report: PodReport, pods: Sequence[Pod]) -> AlikePods:
     return AlikePods(
         tuple(pod.key for pod in pods),
         _find_reason(values, fits=report.fits),
-        summarize_rejections(report.explanation),
+        _summarize(report, len(values["feasible"])),
         _get_message(values),
         format_owner(pods[0]),
         since,
@@ -123,6 +124,14 @@ def _find_reason(values: Mapping[str, Any], *, fits: bool) -> str:
     return f"{reason} ({plugin})"
 
 
+def _summarize(report: PodReport, feasible_count: int) -> str:
+    rejections = summarize_rejections(report.explanation)
+    if not feasible_count:
+        return rejections
+    fits = f"fits on {feasible_count} of {format_count(len(report.explanation.node_names), 'node')}"
+    return f"{fits}, but not on the others: {rejections}" if rejections else fits
+
+
 def _get_message(values: Mapping[str, Any]) -> str:
     if values["preEnqueue"] is not None:
         return ", ".join(values["preEnqueue"]["reasons"])
@@ -149,7 +158,12 @@ def find_waiting_start(pods: Iterable[Pod]) -> tuple[datetime | None, str]:
 
 def format_age(start: datetime, now: datetime) -> str:
     """Return the time from *start* to *now* in its two largest units, such as `2 h 5 min`."""
-    seconds = max(int((now - start).total_seconds()), 0)
+    return format_seconds((now - start).total_seconds())
+
+
+def format_seconds(duration: float) -> str:
+    """Return a duration in seconds in its two largest units, such as `2 h 5 min`; `0 s` if it is negative."""
+    seconds = max(int(duration), 0)
     days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
     if days:
         return f"{days} d {hours} h"

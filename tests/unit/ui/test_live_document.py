@@ -51,6 +51,16 @@ def test_each_part_of_the_queue_has_its_pods_and_their_number() -> None:
     }
 
 
+def test_a_long_time_in_a_queue_is_readable_and_an_attempt_has_its_date() -> None:
+    harness = make_harness()
+    harness.clock.seconds += 2 * 3600
+    view = make_view(harness)
+    (large,) = make_queue_document(view).rows["unschedulable"]
+    assert large[3].text == "2 h 0 min"
+    attempt = AttemptRecord(1_780_000_000.0, "a/b", "u", "error", "", "", 0.01, 1)
+    assert make_attempt_row(attempt, with_pod=True)[0].text == "2026-05-28 20:26:40"
+
+
 def test_pods_in_backoff_and_gated_pods_are_apart_from_unschedulable_pods() -> None:
     harness = make_harness()
     harness.clock.seconds -= 20.0  # the backoff of the pod has not ended

@@ -71,6 +71,11 @@ def make_client(text: str) -> TestClient:
         ("/ui/pods/shop/api-7f4b-g3ypl", "NodeResourcesBalancedAllocation +1"),
         ("/ui/pods/shop/api-7f4b-c6jd2", "is on node general-a1"),
         ("/ui/pods/batch/import", "waiting for scheduling gates: [example.com/quota]"),
+        (
+            "/ui/pods/shop/api-7f4b-g3ypl",
+            '<a href="/ui/nodes/general-a3"><bdi>general-a3</bdi></a> is the best of 6 feasible nodes (total 839), 11 '
+            "ahead of",
+        ),
         ("/ui/search?q=api", "5 pods and 0 nodes"),
         ("/ui/search", "Enter a part"),
         ("/ui/waiting?page=nonsense", "8 waiting pods"),
@@ -102,6 +107,11 @@ def test_an_unknown_page_says_so(client: TestClient, path: str, text: str) -> No
     response = client.get(path)
     assert response.status_code == 404
     assert text in response.text
+
+
+def test_a_search_names_the_pods_that_wait_first(client: TestClient) -> None:
+    text = client.get("/ui/search?q=frontend").text
+    assert text.index("frontend-5d8c-k7wzd") < text.index("frontend-5d8c-4hx9k")
 
 
 @pytest.mark.parametrize("path", ["/", "/ui"])

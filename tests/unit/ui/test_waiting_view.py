@@ -70,6 +70,10 @@ def test_an_entry_says_what_would_help(demo_source: RecordedSource) -> None:
     assert entry.owner == "ReplicaSet shop/frontend-5d8c"
     assert (entry.since, entry.event) == (datetime(2026, 2, 28, 9, 4, tzinfo=UTC), "created")
     assert entries["shop/api-7f4b-g3ypl"].near_miss_lines == ()
+    assert entries["shop/api-7f4b-g3ypl"].summary == (
+        "fits on 6 of 12 nodes, but not on the others: 3 nodes have taints that it does not tolerate, "
+        "2 nodes have too little cpu, 1 node is cordoned"
+    )
     assert entries["batch/import"].message == "waiting for scheduling gates: [example.com/quota]"
 
 
