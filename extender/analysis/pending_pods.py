@@ -30,10 +30,18 @@ def list_pending_pods(cache: Cache, scheduler_names: Iterable[str]) -> list[Pod]
 
 def count_pods_of_other_schedulers(recording: Recording, scheduler_names: Iterable[str]) -> Counter[str]:
     """Count the pending pods of other schedulers, by scheduler name."""
+    return Counter(pod.spec.scheduler_name for pod in list_pods_of_other_schedulers(recording, scheduler_names))
+
+
+def list_pods_of_other_schedulers(recording: Recording, scheduler_names: Iterable[str]) -> list[Pod]:
+    """Return the pending pods of schedulers that are not named, in the order of the input files."""
     scheduler_name_set = frozenset(scheduler_names)
     pods = {obj.key: obj for obj in recording.objects if isinstance(obj, Pod)}
-    pending_scheduler_names = (pod.spec.scheduler_name for pod in pods.values() if not _find_reason_not_pending(pod))
-    return Counter(name for name in pending_scheduler_names if name not in scheduler_name_set)
+    return [
+        pod
+        for pod in pods.values()
+        if pod.spec.scheduler_name not in scheduler_name_set and not _find_reason_not_pending(pod)
+    ]
 
 
 def find_pods(

@@ -43,6 +43,7 @@ class _ClusterState:
     cluster_document: bytes
     problems: Sequence[str]
     waiting_pods: Sequence[Sequence[Pod]]
+    other_pods: Sequence[Pod]
     entries: dict[str, AlikePods] = field(default_factory=dict)
 
 
@@ -52,6 +53,7 @@ def _is_same(state: _ClusterState, other: _ClusterState) -> bool:
         state.cluster_document == other.cluster_document
         and state.problems == other.problems
         and state.waiting_pods == other.waiting_pods
+        and state.other_pods == other.other_pods
         and state.revisions == other.revisions
         and state.profiles == other.profiles
     )
@@ -110,18 +112,22 @@ class LiveSource:
         profiles = self._get_profiles()
         pods = list_pending_pods(self._cache, profiles)
         waiting_pods = group_alike_pods(pods, self._cache.make_pod_info, profiles)
+        other_pods = list_pending_pods(self._cache, self._list_other_schedulers(profiles))
         with self._cache.read() as snapshot:
             values = make_value_visible(make_cluster_document(snapshot))
             revisions = [snapshot.revision(kind) for kind in KINDS.values()]
         document, problems = msgspec.json.encode(values), list(self._access.list_problems())
         state = _ClusterState(
-            0, self._first_version, now, profiles, revisions, values, document, problems, waiting_pods
+            0, self._first_version, now, profiles, revisions, values, document, problems, waiting_pods, other_pods
         )
         if last_state is None:
             return state
         return replace(
             state, number=last_state.number + 1, version=last_state.version + (not _is_same(state, last_state))
         )
+
+    def _list_other_schedulers(self, profiles: Mapping[str, Profile]) -> set[str]:
+        return {pod.spec.scheduler_name for pod in self._cache.pending_pods.values()} - profiles.keys()
 
     def get_state_id(self) -> int:
         """Return the number of the state that the pages Cluster and Waiting pods show."""
@@ -163,6 +169,10 @@ class LiveSource:
         """Return the pending pods in groups. The pods of a group have the same explanation."""
         return self._get_state().waiting_pods
 
+    def list_pods_of_other_schedulers(self) -> Sequence[Pod]:
+        """Return the pending pods whose schedulers have no profile here, and which are not explained."""
+        return self._get_state().other_pods
+
     def describe_waiting_pods(self, pods: Sequence[Pod]) -> AlikePods:
         """Return the entry of a group of `list_waiting_pods` for the page Waiting pods.
 
@@ -203,7 +213,9 @@ class LiveSource:
     def _find_profile(self, pod: Pod) -> Profile:
         profile = self._get_profiles().get(pod.spec.scheduler_name)
         if profile is None:
-            raise self._make_error(pod.key, f'no profile is for its scheduler "{pod.spec.scheduler_name}"')
+            raise self._make_error(
+                pod.key, f'waits for scheduler "{pod.spec.scheduler_name}", which has no profile here'
+            )
         return profile
 
     def _make_error(self, key: str, message: str) -> InputError:

@@ -54,6 +54,9 @@ class PageSource(Protocol):
     def list_waiting_pods(self) -> Sequence[Sequence[Pod]]:
         """Return the pending pods in groups. The pods of a group have the same explanation."""
 
+    def list_pods_of_other_schedulers(self) -> Sequence[Pod]:
+        """Return the pending pods whose schedulers have no profile here, and which are not explained."""
+
     def describe_waiting_pods(self, pods: Sequence[Pod]) -> AlikePods:
         """Return the entry of a group of `list_waiting_pods` for the page Waiting pods."""
 

@@ -27,7 +27,7 @@ from extender.ui.page_source import PageSource, get_entries_per_page
 from extender.ui.pod_view import make_pod_view
 from extender.ui.scheduler_pages import SchedulerPages
 from extender.ui.visible_text import make_visible
-from extender.ui.waiting_view import format_age, group_by_reason
+from extender.ui.waiting_view import find_groups, format_age, group_by_reason, group_by_scheduler
 from extender.ui.what_if.answers import WhatIfAnswers
 from extender.ui.what_if.page import WhatIfPage
 
@@ -128,7 +128,7 @@ class Pages:
     ) -> None:
         self._source, self._scheduler_pages, self._has_what_if = source, scheduler_pages, has_what_if
         self._measure: Callable[[], AbstractContextManager[None]] = nullcontext if changes is None else changes.measure
-        self._waiting_pages: tuple[int, dict[int, Response]] = (-1, {})
+        self._waiting_pages: tuple[int, dict[tuple[str, int], Response]] = (-1, {})
         self._environment = get_environment()
 
     async def show_cluster(self) -> Response:
@@ -164,35 +164,39 @@ class Pages:
             raise HTTPException(404, f"There is no node {name}.")
         return document
 
-    async def show_waiting_pods(self, page: str = "1") -> Response:
-        """Show pending pods by reason."""
-        source = self._source
-        groups, size = source.list_waiting_pods(), get_entries_per_page(len(source.get_snapshot()))
+    async def show_waiting_pods(self, page: str = "1", find: str = "") -> Response:
+        """Show pending pods by reason; with *find* only those that are like a pod with this text in its key."""
+        source, text = self._source, find.strip().lower()
+        all_groups, size = source.list_waiting_pods(), get_entries_per_page(len(source.get_snapshot()))
+        groups = find_groups(all_groups, text)
         page_count = max(1, -(-len(groups) // size))
         number = min(max(int(page), 1), page_count) if page.isascii() and page.isdigit() and len(page) < 10 else 1
         state_id, pages = self._waiting_pages
         if state_id != source.get_state_id() or len(pages) >= _MAX_WAITING_PAGES:
             self._waiting_pages = state_id, pages = source.get_state_id(), {}
-        if number in pages:
-            return pages[number]
+        if (text, number) in pages:
+            return pages[text, number]
         version = source.get_version()
         entries = []
         for pods in groups[(number - 1) * size : number * size]:
             with self._measure():
                 entries.append(source.describe_waiting_pods(pods))
             await asyncio.sleep(0)  # one explanation may delay a scheduler in this event loop, but not all of them
-        reasons, pod_count = group_by_reason(entries), sum(map(len, groups))
         with self._measure():
-            pages[number] = self.render(
+            pages[text, number] = self.render(
                 "waiting.html",
-                reasons=reasons,
-                pod_count=pod_count,
+                reasons=group_by_reason(entries),
+                pod_count=sum(map(len, all_groups)),
+                found_count=sum(map(len, groups)),
+                kind_count=len(groups),
+                find=find.strip(),
+                other_schedulers=group_by_scheduler(source.list_pods_of_other_schedulers()),
                 page=number,
                 page_count=page_count,
                 now=datetime.now(UTC) if source.is_live else None,
                 change_version=version,
             )
-        return pages[number]
+        return pages[text, number]
 
     async def show_pod(self, namespace: str, name: str, unfold: str = "") -> Response:
         """Show one pod: why it waits, or why it is on its node."""

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from extender.analysis.explain import PodExplainer, PodReport
-from extender.analysis.pending_pods import find_pods
+from extender.analysis.pending_pods import find_pods, list_pods_of_other_schedulers
 from extender.analysis.pod_selection import ALL_PENDING_PODS
 from extender.analysis.recorded_cluster import Recording, load_cache
 from extender.api.kinds.pod import Pod
@@ -53,6 +53,7 @@ class RecordedSource:
         self._recording, self._profiles, self._gates = recording, profiles, gates
         self._whole_cache: Cache | None = None
         self._explainer = PodExplainer(recording, ALL_PENDING_PODS, profiles, tuple(profiles), runtime, gates)
+        self._pods_of_other_schedulers = list_pods_of_other_schedulers(recording, profiles)
         self._node_names = {obj.key: obj.spec.node_name for obj in recording.objects if isinstance(obj, Pod)}
         self._entries: dict[str, AlikePods] = {}
         self._cluster_values = make_value_visible(make_cluster_document(self.get_snapshot()))
@@ -101,6 +102,10 @@ class RecordedSource:
     def list_waiting_pods(self) -> Sequence[Sequence[Pod]]:
         """Return the pending pods in groups. The pods of a group have the same explanation."""
         return self._explainer.groups
+
+    def list_pods_of_other_schedulers(self) -> Sequence[Pod]:
+        """Return the pending pods whose schedulers have no profile here, and which are not explained."""
+        return self._pods_of_other_schedulers
 
     def describe_waiting_pods(self, pods: Sequence[Pod]) -> AlikePods:
         """Return the entry of a group of `list_waiting_pods` for the page Waiting pods."""

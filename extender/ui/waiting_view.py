@@ -13,6 +13,8 @@ from extender.analysis.text_table import format_count
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_groups import get_pod_group_key
 
+_MAX_NAMED_PODS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class AlikePods:
@@ -60,6 +62,21 @@ class ReasonGroup:
     pods: tuple[AlikePods, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class OtherScheduler:
+    """The pending pods of a scheduler without a profile.
+
+    Attributes:
+        name: the scheduler name.
+        pod_count: the number of pods.
+        keys: the keys of the first pods.
+    """
+
+    name: str
+    pod_count: int
+    keys: tuple[str, ...]
+
+
 def describe_waiting_pods(report: PodReport, pods: Sequence[Pod]) -> AlikePods:
     """Return the entry of pods with the same explanation.
 
@@ -84,6 +101,19 @@ def describe_waiting_pods(report: PodReport, pods: Sequence[Pod]) -> AlikePods:
         tuple(preemption.get("victims", ())),
         get_pod_group_key(pods[0]) or "",
     )
+
+
+def group_by_scheduler(pods: Iterable[Pod]) -> list[OtherScheduler]:
+    """Return the schedulers of *pods* by name."""
+    keys: dict[str, list[str]] = {}
+    for pod in pods:
+        keys.setdefault(pod.spec.scheduler_name, []).append(pod.key)
+    return [OtherScheduler(name, len(names), tuple(names[:_MAX_NAMED_PODS])) for name, names in sorted(keys.items())]
+
+
+def find_groups(groups: Sequence[Sequence[Pod]], text: str) -> Sequence[Sequence[Pod]]:
+    """Return the groups of alike pods with a pod that has *text* in its key; all groups if *text* is empty."""
+    return [pods for pods in groups if any(text in pod.key for pod in pods)] if text else groups
 
 
 def group_by_reason(waiting: Iterable[AlikePods]) -> list[ReasonGroup]:

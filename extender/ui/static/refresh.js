@@ -88,6 +88,7 @@ function showAges() {
 setStatus("Connecting.");
 if (document.getElementById("live")) {
   followChanges((page) => {
+    replaceElement("count", page);
     replaceElement("live", page);
     showAges();
   });

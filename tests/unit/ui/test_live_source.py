@@ -79,7 +79,10 @@ def test_an_assigned_pod_is_explained_without_a_write_to_the_cache(name: str) ->
 
 @pytest.mark.parametrize(
     ("key", "message"),
-    [("default/none", "there is no such pod"), ("default/other", 'no profile is for its scheduler "another"')],
+    [
+        ("default/none", "there is no such pod"),
+        ("default/other", 'waits for scheduler "another", which has no profile here'),
+    ],
 )
 def test_a_pod_that_cannot_be_explained_is_an_error(key: str, message: str) -> None:
     cluster = Cluster()
@@ -116,6 +119,15 @@ def test_the_search_knows_the_node_of_each_pod() -> None:
         "default/bound": "n1",
         "default/assumed": "n1",
     }
+
+
+def test_pending_pods_of_other_schedulers_are_listed_and_change_the_version() -> None:
+    cluster = Cluster()
+    first = cluster.source.get_version()
+    cluster.cache.add_or_update_pod(make_pod("other", spec={"schedulerName": "nobody"}))
+    cluster.now = 5.0
+    assert [pod.key for pod in cluster.source.list_pods_of_other_schedulers()] == ["default/other"]
+    assert (cluster.source.get_version(), cluster.source.list_waiting_pods()) == (first + 1, [])
 
 
 def test_the_version_changes_with_the_cluster_but_not_with_time() -> None:

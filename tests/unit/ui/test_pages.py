@@ -1,5 +1,6 @@
 """The pages as HTML, without a browser: status codes, escapes, and the JSON documents."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,6 +79,8 @@ def make_client(text: str) -> TestClient:
         ),
         ("/ui/search?q=api", "5 pods and 0 nodes"),
         ("/ui/search", "Enter a part"),
+        ("/ui/waiting?find=Shop%2F", "3 of 8 waiting pods"),
+        ("/ui/waiting?find=none", "0 of 8 waiting pods"),
         ("/ui/waiting?page=nonsense", "8 waiting pods"),
         ("/ui/waiting?page=99999999999999", "8 waiting pods"),
         ("/ui/pods/batch/month-end?unfold=nonsense", "fits on none of 12 nodes"),
@@ -112,6 +115,42 @@ def test_an_unknown_page_says_so(client: TestClient, path: str, text: str) -> No
 def test_a_search_names_the_pods_that_wait_first(client: TestClient) -> None:
     text = client.get("/ui/search?q=frontend").text
     assert text.index("frontend-5d8c-k7wzd") < text.index("frontend-5d8c-4hx9k")
+
+
+def make_pods_of_many_kinds() -> str:
+    """No node and eleven pods that all differ, on two pages; one is for another scheduler."""
+    pods = [
+        {
+            "kind": "Pod",
+            "apiVersion": "v1",
+            "metadata": {"name": f"p{number:02}", "namespace": "shop", "labels": {"n": f"{number}"}},
+        }
+        for number in range(12)
+    ]
+    pods[-1]["spec"] = {"schedulerName": "nobody"}
+    return json.dumps({"kind": "List", "apiVersion": "v1", "items": pods})
+
+
+def test_the_search_of_waiting_pods_stays_on_the_next_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.ui.pages.get_entries_per_page", lambda _: 10)
+    client = make_client(make_pods_of_many_kinds())
+    text = client.get("/ui/waiting?find=shop/p").text
+    assert "11 of 11 waiting pods" in text
+    assert "one of 11 entries. The numbers below are those of this page." in text
+    assert 'href="/ui/waiting?page=2&amp;find=shop/p"' in text
+    assert "shop/p10" not in text
+    second = client.get("/ui/waiting?find=shop/p&page=2").text
+    assert "shop/p10" in second
+    assert 'href="/ui/waiting?page=1&amp;find=shop/p"' in second
+    assert "shop/p03" in client.get("/ui/waiting?find=p03").text
+    assert "shop/p04" not in client.get("/ui/waiting?find=p03").text
+
+
+def test_waiting_pods_of_a_scheduler_without_a_profile_are_named() -> None:
+    text = make_client(make_pods_of_many_kinds()).get("/ui/waiting").text
+    assert "11 waiting pods" in text
+    assert "1 pod waits for scheduler “<bdi>nobody</bdi>”, which has no profile here" in text
+    assert "<bdi>shop/p11</bdi>" in text
 
 
 @pytest.mark.parametrize("path", ["/", "/ui"])
