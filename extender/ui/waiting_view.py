@@ -1,17 +1,19 @@
 """The contents of the page Waiting pods: pods that are alike, grouped by the reason for which they wait."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from extender.analysis.explain import PodReport
+from extender.analysis.explanation.explain_json import get_preemption_plan, list_feasible_node_names
 from extender.analysis.explanation.near_misses import find_near_misses
 from extender.analysis.explanation.plain_reasons import summarize_rejections
 from extender.analysis.text_table import format_count
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_groups import get_pod_group_key
+from extender.cycle.explain_pod import PodExplanation
+from extender.framework.status import Status
 
 _MAX_NAMED_PODS = 3
 
@@ -84,21 +86,22 @@ def describe_waiting_pods(report: PodReport, pods: Sequence[Pod]) -> AlikePods:
         report: the explanation of the first pod.
         pods: all pods with this explanation, at least one.
     """
-    values = report.to_values()
+    explanation = report.explanation
     since, event = find_waiting_start(pods)
-    near_misses = [] if values["feasible"] else find_near_misses(report.explanation, report.snapshot, 1)
-    preemption = values["preemption"] or {}
+    feasible_count = len(list_feasible_node_names(explanation))
+    near_misses = [] if feasible_count else find_near_misses(explanation, report.snapshot, 1)
+    plan = get_preemption_plan(explanation.post_filter_run)
     return AlikePods(
         tuple(pod.key for pod in pods),
-        _find_reason(values, fits=report.fits),
-        _summarize(report, len(values["feasible"])),
-        _get_message(values),
+        _find_reason(report, feasible_count),
+        _summarize(report, feasible_count),
+        _get_message(explanation),
         format_owner(pods[0]),
         since,
         event,
         near_misses[0].node if near_misses else "",
         near_misses[0].lines if near_misses else (),
-        tuple(preemption.get("victims", ())),
+        () if plan is None else tuple(sorted(victim.key for victim in plan.best_candidate.victims)),
         get_pod_group_key(pods[0]) or "",
     )
 
@@ -132,26 +135,30 @@ def group_by_reason(waiting: Iterable[AlikePods]) -> list[ReasonGroup]:
     return sorted(groups, key=lambda group: (-group.pod_count, group.reason))
 
 
-def _find_reason(values: Mapping[str, Any], *, fits: bool) -> str:
+def _find_reason(report: PodReport, feasible_count: int) -> str:
     """Return the reason of most nodes, where a node counts for the first plugin that rejects it."""
-    if values["preEnqueue"] is not None:
-        return f"not enqueued ({values['preEnqueue']['plugin']})"
-    if fits:
+    explanation = report.explanation
+    if explanation.pre_enqueue_status is not None:
+        return f"not enqueued ({explanation.pre_enqueue_status.plugin})"
+    if report.fits:
         return "a node fits now"
-    if values["feasible"]:
-        return "its pod group waits" if values["podGroup"] else "an error ended the attempt"
-    pre_filter = values["preFilter"]["status"] if values["preFilter"] else None
-    if pre_filter is not None:
-        return f"{', '.join(pre_filter['reasons'])} ({pre_filter['plugin']})"
+    if feasible_count:
+        return "its pod group waits" if report.pod_group_outcome else "an error ended the attempt"
+    diagnosis = explanation.diagnosis
+    if diagnosis is not None and diagnosis.pre_filter_run.status is not None:
+        return _format_status(diagnosis.pre_filter_run.status)
     counts = Counter(
-        (", ".join(failure["reasons"]), failure["plugin"])
-        for node in values["nodes"].values()
-        if (failure := node["firstFailure"]) is not None
+        _format_status(node_status.first_failure)
+        for node_status in explanation.nodes.values()
+        if node_status.first_failure is not None
     )
     if not counts:
-        return values["message"] or "unknown"
-    (reason, plugin), _ = min(counts.items(), key=lambda item: (-item[1], item[0]))
-    return f"{reason} ({plugin})"
+        return explanation.message or "unknown"
+    return min(counts.items(), key=lambda item: (-item[1], item[0]))[0]
+
+
+def _format_status(status: Status) -> str:
+    return f"{', '.join(sorted(status.reasons))} ({status.plugin})"
 
 
 def _summarize(report: PodReport, feasible_count: int) -> str:
@@ -162,10 +169,10 @@ def _summarize(report: PodReport, feasible_count: int) -> str:
     return f"{fits}, but not on the others: {rejections}" if rejections else fits
 
 
-def _get_message(values: Mapping[str, Any]) -> str:
-    if values["preEnqueue"] is not None:
-        return ", ".join(values["preEnqueue"]["reasons"])
-    return values["message"] or ""
+def _get_message(explanation: PodExplanation) -> str:
+    if explanation.pre_enqueue_status is not None:
+        return ", ".join(explanation.pre_enqueue_status.reasons)
+    return explanation.message or ""
 
 
 def format_owner(pod: Pod) -> str:
