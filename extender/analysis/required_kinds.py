@@ -137,7 +137,7 @@ def list_missing_kinds(
         relevant_kinds |= {"Service", *_SPREADING_CONTROLLERS}
     if preempts:
         relevant_kinds.add("PodDisruptionBudget")
-    if _has_namespace_selector(pod):
+    if has_namespace_selector(pod):
         relevant_kinds.add("Namespace")
     return [
         kind
@@ -150,22 +150,10 @@ def _is_built_in_class(kind: str, pod: Pod) -> bool:
     return kind == "PriorityClass" and pod.spec.priority_class_name.startswith("system-")
 
 
-def _has_namespace_selector(pod: Pod) -> bool:
-    affinity = pod.spec.affinity
-    if affinity is None:
-        return False
-    return any(
-        term.namespace_selector is not None
-        for rules in (affinity.pod_affinity, affinity.pod_anti_affinity)
-        if rules is not None
-        for term in (
-            *rules.required_during_scheduling_ignored_during_execution,
-            *(
-                weighted_term.pod_affinity_term
-                for weighted_term in rules.preferred_during_scheduling_ignored_during_execution
-            ),
-        )
-    )
+def has_namespace_selector(pod: Pod) -> bool:
+    """Return whether a term of the pod's affinity or anti-affinity selects namespaces by their labels."""
+    terms = pod.spec.affinity.iterate_pod_terms() if pod.spec.affinity is not None else ()
+    return any(term.namespace_selector is not None for term in terms)
 
 
 def get_plural(kind: str) -> str:

@@ -5,7 +5,7 @@ Nodes and pods are listed first. The selected pods determine which other kinds a
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -17,11 +17,10 @@ from extender.analysis.input.workload_pods import make_workload_pods
 from extender.analysis.input.workloads import WORKLOAD_VERSIONS, Workload
 from extender.analysis.pod_selection import PodFinder, PodSelection, WorkloadName, parse_workload_name
 from extender.analysis.recorded_cluster import Recording
-from extender.analysis.required_kinds import GROUP_KINDS, get_plural, list_required_kinds
+from extender.analysis.required_kinds import GROUP_KINDS, get_plural, has_namespace_selector, list_required_kinds
 from extender.api.codec import DecodeError, decode
 from extender.api.coscheduling import POD_GROUP_LABEL
 from extender.api.defaulting import set_priority
-from extender.api.kinds.affinity import PodAffinity, PodAntiAffinity
 from extender.api.kinds.disruption import PriorityClass
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.pod import Pod
@@ -247,27 +246,11 @@ def _get_scope(kind: str, pods: Collection[Pod]) -> tuple[str, str]:
 def _may_matter(kind: str, selected_pods: Sequence[Pod], pods: Sequence[Pod]) -> bool:
     """Return False if no object of *kind* can change the result of a selected pod in a cluster with *pods*."""
     if kind == "Namespace":
-        return any(_has_namespace_selector(pod) for pod in (*selected_pods, *pods))
+        return any(has_namespace_selector(pod) for pod in (*selected_pods, *pods))
     if kind == "PodDisruptionBudget":
         highest_priority = max((pod.spec.priority or 0 for pod in selected_pods), default=0)
         return any(pod.spec.node_name and (pod.spec.priority or 0) < highest_priority for pod in pods)
     return True
-
-
-def _has_namespace_selector(pod: Pod) -> bool:
-    affinity = pod.spec.affinity
-    return affinity is not None and any(
-        term.namespace_selector is not None
-        for rules in (affinity.pod_affinity, affinity.pod_anti_affinity)
-        for term in _iterate_terms(rules)
-    )
-
-
-def _iterate_terms(rules: PodAffinity | PodAntiAffinity | None) -> Iterator[Any]:
-    if rules is not None:
-        yield from rules.required_during_scheduling_ignored_during_execution
-        for weighted_term in rules.preferred_during_scheduling_ignored_during_execution:
-            yield weighted_term.pod_affinity_term
 
 
 def read_cluster_for_pods(

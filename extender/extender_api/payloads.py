@@ -19,7 +19,6 @@ import msgspec
 
 from extender.api.codec import DecodeError
 from extender.api.extender_v1 import MAX_PDB_VIOLATIONS, RAW_NULL, BindingArgs, MetaVictims, decode_victims
-from extender.api.kinds.affinity import Affinity
 from extender.api.kinds.meta import LabelSelector
 from extender.api.kinds.pod import Pod, PodSpec
 from extender.api.label_syntax import validate_subdomain
@@ -279,12 +278,8 @@ def _decode_pod(raw: bytes) -> Pod:
 
 def _iterate_label_selectors(spec: PodSpec) -> Iterator[LabelSelector | None]:
     """Yield the selectors of the pod's affinity terms and topology spread constraints."""
-    affinity = spec.affinity or Affinity()
-    for pod_affinity in (affinity.pod_affinity, affinity.pod_anti_affinity):
-        if pod_affinity is not None:
-            preferred_terms = pod_affinity.preferred_during_scheduling_ignored_during_execution
-            required_terms = pod_affinity.required_during_scheduling_ignored_during_execution
-            for term in (*required_terms, *(weighted_term.pod_affinity_term for weighted_term in preferred_terms)):
-                yield from (term.label_selector, term.namespace_selector)
+    if spec.affinity is not None:
+        for term in spec.affinity.iterate_pod_terms():
+            yield from (term.label_selector, term.namespace_selector)
     for constraint in spec.topology_spread_constraints:
         yield constraint.label_selector

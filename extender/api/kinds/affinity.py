@@ -1,5 +1,7 @@
 """Scheduling constraints of a pod: node selectors, affinity, topology spread constraints, tolerations."""
 
+from collections.abc import Iterator
+
 from extender.api.kinds.meta import LabelSelector
 from extender.api.kinds.struct_base import Int32, Int64, KubernetesStruct
 
@@ -77,6 +79,14 @@ class Affinity(KubernetesStruct, frozen=True, kw_only=True):
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAntiAffinity | None = None
+
+    def iterate_pod_terms(self) -> Iterator[PodAffinityTerm]:
+        """Yield the required and preferred terms of pod affinity, then those of pod anti-affinity."""
+        for rules in (self.pod_affinity, self.pod_anti_affinity):
+            if rules is not None:
+                yield from rules.required_during_scheduling_ignored_during_execution
+                for weighted_term in rules.preferred_during_scheduling_ignored_during_execution:
+                    yield weighted_term.pod_affinity_term
 
 
 class TopologySpreadConstraint(KubernetesStruct, frozen=True, kw_only=True):
