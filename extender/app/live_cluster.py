@@ -1,9 +1,7 @@
 """The cache of a live cluster for the verbs: transports, informers, nominated pods; no queue and no leader election."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
-from extender.api.codec import DecodeError, decode
 from extender.api.kinds.pod import Pod
 from extender.app.informers import Informers
 from extender.app.wiring import SchedulerSetup
@@ -12,21 +10,14 @@ from extender.cache.cache import Cache
 from extender.cache.tables.object_store import ApiObject
 from extender.client.connections import RecoverySignal
 from extender.client.credentials import Credentials
-from extender.client.errors import ApiError, NotFoundError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import AttemptObserver, Transport
-from extender.client.writer import ResendCondition, Writer, allow_resend
 from extender.config.feature_gates import FeatureGates
-from extender.extender_api.bind import PodReadError
-from extender.framework.api_plan import ApiCall
 from extender.framework.events import ClusterEvent
-from extender.scheduler.api_writer import ApiWriter
-from extender.scheduler.binder import do_nothing
-from extender.scheduler.event_handlers import ClusterEventDispatcher, EventHandler, NullEventHandler
-from extender.scheduler.leadership import AlwaysLeader
+from extender.scheduler.event_handlers import ClusterEventDispatcher, EventHandler
 
 
-class _NominationHandler(NullEventHandler):
+class _NominationHandler(EventHandler):
     """Updates the nominated pods of the cache from the status of pending pods.
 
     Source: pkg/scheduler/backend/queue/nominator.go, nominator.addNominatedPodUnlocked, nominator.UpdateNominatedPod
@@ -158,43 +149,3 @@ class LiveCluster:
         """Close all transports."""
         for transport in (self.transport, self.read_transport):
             await transport.close()
-
-
-@dataclass(frozen=True, slots=True)
-class LiveBindApi:
-    """The API calls of the verb bind (implements `extender_api.bind.BindApi`).
-
-    Attributes:
-        writer: the client for bindings.
-        reader: the client for reads; may be the same as *writer*.
-    """
-
-    writer: Writer
-    reader: Writer
-
-    async def pod(self, namespace: str, name: str) -> Pod | None:
-        """Return the current pod; None if it does not exist.
-
-        Raises:
-            PodReadError: the pod cannot be read.
-        """
-        try:
-            return decode(await self.reader.get("Pod", namespace, name), Pod)
-        except NotFoundError:
-            return None
-        except (ApiError, DecodeError) as error:
-            raise PodReadError(f"pod {namespace}/{name} cannot be read: {error}") from error
-
-    async def call(
-        self,
-        api_call: ApiCall,
-        check_before_send: Callable[[], None] = do_nothing,
-        may_resend: ResendCondition = allow_resend,
-        /,
-    ) -> None:
-        """Make the call (see `ApiCaller.call`).
-
-        Raises:
-            ApiError: the call failed.
-        """
-        await ApiWriter(self.writer, AlwaysLeader()).call(api_call, check_before_send, may_resend)

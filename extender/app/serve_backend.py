@@ -17,7 +17,7 @@ from extender.api.defaulting import set_defaults
 from extender.api.validation import validate_object
 from extender.app.explain_page import explain_pod_of_service
 from extender.app.informers import Informers, SyncTimeoutError
-from extender.app.live_cluster import LiveBindApi, LiveCluster
+from extender.app.live_cluster import LiveCluster
 from extender.app.options import ScheduleOptions, ServeOptions
 from extender.app.reload import ReloadError, TemporaryReloadError
 from extender.app.server_release import compare_server_release
@@ -32,7 +32,7 @@ from extender.client.kubeconfig import CredentialSource
 from extender.client.writer import Writer
 from extender.extender_api.best_node.assumptions import Assumptions
 from extender.extender_api.best_node.choice import FilterAnswer
-from extender.extender_api.bind import BindVerb
+from extender.extender_api.bind import BindApi, BindVerb
 from extender.extender_api.body_reader import BodyReader
 from extender.extender_api.routes import ExtenderService, VerbPaths, add_verb_routes, new_app
 from extender.extender_api.score_scaling import ScoreRange
@@ -45,6 +45,8 @@ from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.process_families import CLIENT_FAMILIES
 from extender.metrics.reload_metrics import ReloadMetrics
 from extender.metrics.verb_metrics import VerbMetrics
+from extender.scheduler.api_writer import do_nothing
+from extender.scheduler.leadership import AlwaysLeader
 from extender.serving.health import Health
 
 log = logging.getLogger("extender.app")
@@ -210,7 +212,7 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
     health = Health(readiness_checks={"informer-sync": cluster.informers.describe_staleness})
     telemetry = _VerbTelemetry(registry, plugin_metrics, VerbMetrics(registry), health)
     writer = Writer(cluster.transport)
-    bind_api = LiveBindApi(writer, Writer(cluster.read_transport))
+    bind_api = BindApi(writer, AlwaysLeader(), reader=Writer(cluster.read_transport))
     extender_service = _make_extender_service(
         options, cluster.cache, cluster.informers, telemetry, bind_api, lambda: render_metrics(registry)
     )
@@ -269,7 +271,7 @@ async def _open_standalone_backend(
         telemetry.health,
     )
     writer = Writer(scheduler.transport)
-    bind_api = LiveBindApi(writer, writer)
+    bind_api = BindApi(writer, AlwaysLeader(), reader=writer)
     extender_service = _make_extender_service(
         options, scheduler.cache, scheduler.informers, verb_telemetry, bind_api, telemetry.metrics.render
     )
@@ -320,7 +322,7 @@ def _make_extender_service(
     cache: Cache,
     informers: Informers,
     telemetry: _VerbTelemetry,
-    bind_api: LiveBindApi,
+    bind_api: BindApi,
     render_metrics_page: Callable[[], Iterator[bytes]],
 ) -> ExtenderService:
     """Return the verbs for a live cluster."""
@@ -342,7 +344,7 @@ def _make_extender_service(
         options.other_scheduler_names,
         describe_sync_error,
         verbs.decision_log,
-        end_assumption=_ignore_uid if assumptions is None else assumptions.supersede,
+        end_assumption=do_nothing if assumptions is None else assumptions.supersede,
     )
     _export_staleness(informers, telemetry.verb_metrics)
     extender_service = ExtenderService(
@@ -356,10 +358,6 @@ def _make_extender_service(
     )
     extender_service.explain = partial(explain_pod_of_service, extender_service)
     return extender_service
-
-
-def _ignore_uid(_: str) -> None:
-    """Do nothing."""
 
 
 def _export_staleness(informers: Informers, metrics: VerbMetrics) -> None:

@@ -15,16 +15,19 @@ import logging
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from extender.api.codec import DecodeError, decode
 from extender.api.extender_v1 import BindingArgs, BindingResult
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.basics.clock import Clock, SystemClock
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
+from extender.client.errors import ApiError, NotFoundError
+from extender.client.writer import Writer
 from extender.cycle import binding_cycle
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
@@ -33,7 +36,8 @@ from extender.extender_api.decision_log import DecisionLog
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
 from extender.metrics.verb_metrics import VerbMetrics
-from extender.scheduler.binder import ApiCaller, Binder, BindingError, make_unreserve_calls
+from extender.scheduler.api_writer import ApiWriter, do_nothing
+from extender.scheduler.binder import Binder, BindingError, make_unreserve_calls
 
 log = logging.getLogger("extender.extender_api")
 
@@ -44,8 +48,15 @@ class PodReadError(Exception):
     """The pod could not be read from the API server; the message is one line."""
 
 
-class BindApi(ApiCaller, Protocol):
-    """The API server's methods that bind needs."""
+@dataclass(slots=True)
+class BindApi(ApiWriter):
+    """The API calls of the verb bind.
+
+    Attributes:
+        reader: the client for reads; may be the same as `writer`.
+    """
+
+    reader: Writer = field(kw_only=True)
 
     async def pod(self, namespace: str, name: str) -> Pod | None:
         """Return the current pod of that name, or None if it does not exist.
@@ -53,22 +64,16 @@ class BindApi(ApiCaller, Protocol):
         Raises:
             PodReadError: the pod cannot be read.
         """
+        try:
+            return decode(await self.reader.get("Pod", namespace, name), Pod)
+        except NotFoundError:
+            return None
+        except (ApiError, DecodeError) as error:
+            raise PodReadError(f"pod {namespace}/{name} cannot be read: {error}") from error
 
 
 class BindRejectedError(Exception):
     """The bind request is rejected before anything is written; the message is the reason."""
-
-
-def _ignore_pod(_: Pod) -> None:
-    """Do nothing."""
-
-
-def _ignore_uid(_: str) -> None:
-    """Do nothing."""
-
-
-def _always_ready() -> str:
-    return ""
 
 
 @dataclass(slots=True)
@@ -99,11 +104,11 @@ class BindVerb:
     api: BindApi
     metrics: VerbMetrics = field(default_factory=lambda: VerbMetrics(CollectorRegistry()))
     extra_scheduler_names: Collection[str] = ()
-    get_not_ready_reason: Callable[[], str] = _always_ready
+    get_not_ready_reason: Callable[[], str] = lambda: ""
     decision_log: DecisionLog = field(default_factory=DecisionLog)
-    on_forget: Callable[[Pod], None] = _ignore_pod
+    on_forget: Callable[[Pod], None] = do_nothing
     clock: Clock = field(default_factory=SystemClock)
-    end_assumption: Callable[[str], None] = _ignore_uid
+    end_assumption: Callable[[str], None] = do_nothing
     _pod_locks: dict[str, tuple[asyncio.Lock, int]] = field(default_factory=dict)
 
     async def bind(self, args: BindingArgs) -> BindingResult:

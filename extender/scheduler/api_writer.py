@@ -26,11 +26,14 @@ from extender.client.writer import (
 )
 from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.framework.api_plan import ApiCall, ignore_version
-from extender.scheduler.binder import do_nothing
 from extender.scheduler.leadership import Leadership
 
 _STRATEGIC_MERGE_KINDS: Final = ("Pod", "PodGroup")
 """Kinds whose status gets a strategic merge patch, which keeps the conditions of other writers."""
+
+
+def do_nothing(*_: object) -> None:
+    """Accept any arguments and do nothing."""
 
 
 def _get_resource_version(body: bytes) -> str:
@@ -47,7 +50,7 @@ class _WrittenObject(msgspec.Struct):
 
 @dataclass(slots=True)
 class ApiWriter:
-    """Makes API calls. The class implements `binder.ApiCaller`.
+    """Makes API calls.
 
     Attributes:
         writer: the writer that sends the requests to the API server.
@@ -69,11 +72,16 @@ class ApiWriter:
         may_resend: ResendCondition = allow_resend,
         /,
     ) -> None:
-        """Make the call (see `ApiCaller.call`).
+        """Make one API call.
+
+        Args:
+            api_call: the call.
+            check_before_send: the function that runs just before the call is sent, and may raise to stop it.
+            may_resend: the function that returns whether a binding of unknown outcome may be sent again.
 
         Raises:
-            ApiError: the call failed. For a bind call, NotFoundError may mean that another pod now has the name, and
-                ConflictError may mean that the pod is on another node.
+            ApiError: the call failed, or its outcome is unknown. For a bind call, NotFoundError may mean that another
+                pod now has the name, and ConflictError may mean that the pod is on another node.
         """
 
         def may_act() -> bool:

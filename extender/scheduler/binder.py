@@ -7,14 +7,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from extender.api.kinds.node import Node
 from extender.basics.clock import Clock
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.client.errors import ApiError, NotFoundError, UnreachableError
-from extender.client.writer import ResendCondition, allow_resend
 from extender.cycle import binding_cycle
 from extender.cycle.bind_precheck import recheck_node
 from extender.cycle.plugin_runtime import PluginRuntime
@@ -22,6 +21,7 @@ from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.extension_points import NamedPlugin, PreBind
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
+from extender.scheduler.api_writer import ApiWriter, do_nothing
 
 _BIND_CONFIRM_SECONDS = 60.0
 """Seconds to wait for the watch to confirm a binding of unknown outcome. The timeout of the API server is shorter."""
@@ -44,39 +44,13 @@ class BindingError(Exception):
         self.status = status
 
 
-def do_nothing(*_: object) -> None:
-    """Accept any arguments and do nothing."""
-
-
 async def skip_freshness_check(_: str) -> str:
     """Return "": the cached node counts as up to date."""
     return ""
 
 
-class ApiCaller(Protocol):
-    """Makes API calls that write objects."""
-
-    async def call(
-        self,
-        api_call: ApiCall,
-        check_before_send: Callable[[], None] = do_nothing,
-        may_resend: ResendCondition = allow_resend,
-        /,
-    ) -> None:
-        """Make one API call.
-
-        Args:
-            api_call: the call.
-            check_before_send: the function that runs just before the call is sent, and may raise to stop it.
-            may_resend: the function that returns whether a binding of unknown outcome may be sent again.
-
-        Raises:
-            client.errors.ApiError: the call failed, or its outcome is unknown.
-        """
-
-
 async def make_unreserve_calls(
-    api: ApiCaller, api_calls: Sequence[ApiCall], log_warning: Callable[[str], None]
+    api: ApiWriter, api_calls: Sequence[ApiCall], log_warning: Callable[[str], None]
 ) -> None:
     """Make the API calls of Unreserve. If a call fails, log a warning and make the next one.
 
@@ -125,7 +99,7 @@ class Binder:
     runtime: PluginRuntime
     cycle_state: dict[str, Any]
     cache: Cache
-    api: ApiCaller
+    api: ApiWriter
     clock: Clock
     sleep: Callable[[float], Awaitable[None]]
     ensure_still_valid: Callable[[], None]

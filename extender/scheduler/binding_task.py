@@ -316,8 +316,3 @@ def _make_failure(task: BindingTask, status: Status) -> AttemptFailure:
     if status.is_rejected and task.stage is not AttemptStage.BINDING:
         return AttemptFailure(status, format_rejection_of_one_node(status), frozenset({status.plugin}))
     return AttemptFailure(status, status.message)
-
-
-def start_binding_task(context: SchedulerContext, task: BindingTask) -> None:
-    """Start the binding cycle of *task* in the background."""
-    run_in_background(context, run_binding_cycle(context, task))

@@ -6,7 +6,6 @@ PodSchedulingPropertiesChange (1.36).
 """
 
 from collections.abc import Collection, Hashable
-from typing import Protocol
 
 from extender.api.coscheduling import set_scheduling_group
 from extender.api.kinds.composite_pod_group import CompositePodGroup
@@ -51,8 +50,10 @@ EVENT_RESOURCE_BY_KIND: dict[type, EventResource] = {
 """The event resource of each kind with cluster events, except nodes and pods. Other kinds have no event resource."""
 
 
-class EventHandler(Protocol):
-    """Handles changes of API objects, after the cache is updated."""
+class EventHandler:
+    """Handles changes of API objects, after the cache is updated. This base class ignores them."""
+
+    __slots__ = ()
 
     def on_pending_pod_add(self, pod: Pod) -> None:
         """Handle a new pod without a node."""
@@ -73,25 +74,6 @@ class EventHandler(Protocol):
 
     def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
         """Handle an event that may make pods schedulable. Only pods of at most *max_priority* are requeued."""
-
-
-class NullEventHandler:
-    """Ignores all events. Processes without a scheduling queue use this handler."""
-
-    def on_pending_pod_add(self, pod: Pod) -> None:
-        """Do nothing."""
-
-    def on_pending_pod_update(self, old: Pod, new: Pod, events: list[ClusterEvent]) -> None:
-        """Do nothing."""
-
-    def on_pending_pod_delete(self, pod: Pod) -> None:
-        """Do nothing."""
-
-    def on_assumed_pod_delete(self, assumed_pod: AssignedPodInfo) -> None:
-        """Do nothing."""
-
-    def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
-        """Do nothing."""
 
 
 class ClusterEventDispatcher:

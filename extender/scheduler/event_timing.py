@@ -17,7 +17,7 @@ ObserveDuration = Callable[[str, float], None]
 """A function that is called with the label of an event and the duration of its handling in seconds."""
 
 
-class TimedEventHandler:
+class TimedEventHandler(EventHandler):
     """Forwards events to another event handler and measures the duration of each call."""
 
     __slots__ = ("_handler", "_observe", "_release")

@@ -22,8 +22,9 @@ from extender.framework.status import Code, Status
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
-from extender.scheduler.binding_task import BindingTask, fail_binding, start_binding_task
+from extender.scheduler.binding_task import BindingTask, fail_binding, run_binding_cycle
 from extender.scheduler.context import SchedulerContext, log
+from extender.scheduler.event_handlers import EventHandler
 from extender.scheduler.evictions import execute_post_filter_plans
 from extender.scheduler.extender_cycle import recheck_selected_node, schedule_with_extenders
 from extender.scheduler.failure_handler import (
@@ -32,6 +33,7 @@ from extender.scheduler.failure_handler import (
     is_deferred_resize,
     is_still_pending,
     requeue_after_pod_removal,
+    run_in_background,
 )
 from extender.scheduler.pod_groups import PodGroupScheduler
 
@@ -43,8 +45,8 @@ PriorityQueue.flushUnschedulablePodsLeftover (1.36).
 """
 
 
-class Scheduler:
-    """Runs the scheduling loop and handles events. The class implements `event_handlers.EventHandler`."""
+class Scheduler(EventHandler):
+    """Runs the scheduling loop and handles events."""
 
     def __init__(self, context: SchedulerContext) -> None:
         """Create the scheduler of *context*. The function `context.wake` must set the `wake_event` of `run`."""
@@ -263,7 +265,7 @@ class Scheduler:
         elif permit_outcome.status is not None:
             fail_binding(context, task, permit_outcome.status)
             return
-        start_binding_task(context, task)
+        run_in_background(context, run_binding_cycle(context, task))
 
     def _release_waiting_pods(self, outcome: binding_cycle.PermitOutcome) -> None:
         """Allow the waiting pods and activate the queued pods that Permit plugins returned.

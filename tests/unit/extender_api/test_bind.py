@@ -22,7 +22,7 @@ from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.extension_points import PermitResult
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status, error_status
-from extender.scheduler.binder import do_nothing
+from extender.scheduler.api_writer import do_nothing
 from extender.serving.health import Health
 from tests.build import make_cluster, make_node, make_pod
 

@@ -23,8 +23,7 @@ from extender.framework.status import Status
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
 from extender.queueing.pod_group_queue import make_scheduling_queue
 from extender.queueing.queue_settings import QueueSettings
-from extender.scheduler.api_writer import PodEvent
-from extender.scheduler.binder import do_nothing
+from extender.scheduler.api_writer import PodEvent, do_nothing
 from extender.scheduler.context import SchedulerContext
 from extender.scheduler.event_handlers import ClusterEventDispatcher
 from extender.scheduler.scheduler import Scheduler

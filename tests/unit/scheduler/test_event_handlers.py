@@ -8,11 +8,11 @@ from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.pod_info import AssignedPodInfo
 from extender.framework.events import ClusterEvent
-from extender.scheduler.event_handlers import ClusterEventDispatcher, NullEventHandler
+from extender.scheduler.event_handlers import ClusterEventDispatcher, EventHandler
 from tests.build import make_object, make_pod
 
 
-class RecordingHandler(NullEventHandler):
+class RecordingHandler(EventHandler):
     """Records its calls."""
 
     def __init__(self) -> None:
