@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
@@ -22,9 +21,8 @@ from extender.app.reload import (
     make_certificate_refresh_function,
     reload_periodically,
 )
-from extender.app.serve_backend import ApplySetup, ServeBackend, open_backend
+from extender.app.serve_backend import ServeBackend, open_backend
 from extender.app.startup import handle_signals, load_certificate, open_listening_socket
-from extender.app.wiring import SchedulerSetup
 from extender.client.kubeconfig import CredentialSource
 from extender.event_loop.lag import observe_lag
 from extender.serving.auth_middleware import AsgiApp, AuthMiddleware, HiddenPathsMiddleware
@@ -44,23 +42,6 @@ from extender.ui.mounted_pages import MountedPages
 log = logging.getLogger("extender.app")
 
 
-@dataclass(slots=True)
-class _SetupInForce:
-    """The configuration in force, and the function that puts another one in force."""
-
-    setup: SchedulerSetup
-    apply: ApplySetup
-
-    async def replace(self, new_setup: SchedulerSetup) -> None:
-        """Put *new_setup* in force.
-
-        Raises:
-            ReloadError: it cannot be used.
-        """
-        await self.apply(new_setup)
-        self.setup = new_setup
-
-
 async def run(options: ServeOptions) -> int:
     """Serve until a signal stops the process, or until the informers or the scheduler end; return the exit status.
 
@@ -75,8 +56,8 @@ async def run(options: ServeOptions) -> int:
         if options.serving.cert_file:
             certificate = load_certificate(options.serving, options.client_ca_file)
         backend = await stack.enter_async_context(open_backend(options, stopping))
-        setup_in_force = _SetupInForce(options.setup, backend.apply_setup)
-        for source, refresh in _make_refresh_functions(options, setup_in_force, certificate).items():
+        configuration = ConfigurationFile(Path(options.config_file), options.setup, backend.apply_setup)
+        for source, refresh in _make_refresh_functions(options, configuration, certificate).items():
             reload_task = asyncio.create_task(reload_periodically(source, refresh, backend.reload_metrics), name=source)
             stack.callback(reload_task.cancel)
 
@@ -89,7 +70,7 @@ async def run(options: ServeOptions) -> int:
         lag_task = asyncio.create_task(observe_lag(observe), name="lag")
         stack.callback(lag_task.cancel)
         ssl_context = None if certificate is None else certificate.context
-        pages = _mount_pages(backend, setup_in_force, options) if options.serves_ui else None
+        pages = _mount_pages(backend, configuration, options) if options.serves_ui else None
         app = _add_authentication(pages or backend.app, backend, options, certificate)
         await stack.enter_async_context(
             serve_http(
@@ -131,16 +112,14 @@ async def _serve_diagnostics(settings: ServingOptions, app: AsgiApp) -> AsyncIte
 
 
 def _make_refresh_functions(
-    options: ServeOptions, setup_in_force: _SetupInForce, certificate: ServingCertificate | None
+    options: ServeOptions, configuration: ConfigurationFile, certificate: ServingCertificate | None
 ) -> dict[str, RefreshFunction]:
     """Return the functions that reload the certificate file and the configuration file, by source name."""
     refresh_functions: dict[str, RefreshFunction] = {}
     if certificate is not None:
         refresh_functions["certificate"] = make_certificate_refresh_function(certificate)
     if options.config_file:
-        refresh_functions["configuration"] = ConfigurationFile(
-            Path(options.config_file), options.setup, setup_in_force.replace
-        ).refresh
+        refresh_functions["configuration"] = configuration.refresh
     return refresh_functions
 
 
@@ -159,10 +138,10 @@ def _authenticates(backend: ServeBackend, options: ServeOptions) -> bool:
     return bool(options.client_ca_file) or backend.writer is not None
 
 
-def _mount_pages(backend: ServeBackend, setup_in_force: _SetupInForce, options: ServeOptions) -> MountedPages:
+def _mount_pages(backend: ServeBackend, configuration: ConfigurationFile, options: ServeOptions) -> MountedPages:
     return mount_extender_pages(
         backend,
-        lambda: setup_in_force.setup,
+        lambda: configuration.setup,
         backend.client_metrics.host or "recorded",
         options.other_scheduler_names,
         authenticated=_authenticates(backend, options),
