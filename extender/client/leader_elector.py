@@ -17,10 +17,6 @@ from extender.client.writer import WriteOptions, Writer
 _LOG: Final = logging.getLogger(__name__)
 
 
-def _ignore_holder(holder: str) -> None:
-    """Do nothing."""
-
-
 @dataclass(slots=True)
 class LeaderElector:
     """Runs one candidate: call `acquire`, then `renew`, then `release`, each once.
@@ -39,7 +35,7 @@ class LeaderElector:
     writer: Writer
     clock: Clock
     jitter: Jitter
-    on_new_leader: Callable[[str], None] = _ignore_holder
+    on_new_leader: Callable[[str], None] = lambda _: None
     _reported_leader: str = ""
 
     def may_act(self) -> bool:

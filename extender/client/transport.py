@@ -82,15 +82,6 @@ AttemptObserver = Callable[[RequestAttempt], None]
 """Called after each attempt."""
 
 
-def _ignore_attempt(attempt: RequestAttempt) -> None:
-    """Do nothing."""
-
-
-def _allow_always() -> bool:
-    """Return True."""
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Request:
     """One request.
@@ -113,7 +104,7 @@ class Request:
     body: bytes | None = None
     content_type: str = JSON
     timeout: float = CALL_TIMEOUT
-    is_allowed: Callable[[], bool] = _allow_always
+    is_allowed: Callable[[], bool] = lambda: True
     max_response_bytes: int = MAX_RESPONSE_BYTES
 
 
@@ -156,7 +147,7 @@ class Transport:
         user_agent: str,
         *,
         jitter: Jitter | None = None,
-        observe: AttemptObserver = _ignore_attempt,
+        observe: AttemptObserver = lambda _: None,
         recovery: RecoverySignal | None = None,
     ) -> None:
         """Create the transport without opening a connection.

@@ -87,10 +87,6 @@ class BindOutcome(Enum):
         return self not in {BindOutcome.NOT_BOUND, BindOutcome.UNKNOWN}
 
 
-def _allow_always() -> bool:
-    return True
-
-
 async def allow_resend() -> bool:
     """Return True."""
     return True
@@ -108,7 +104,7 @@ class WriteOptions:
 
     subresource: str = ""
     timeout: float = CALL_TIMEOUT
-    is_allowed: WriteCondition = _allow_always
+    is_allowed: WriteCondition = lambda: True
 
 
 DEFAULT_OPTIONS: Final = WriteOptions()
@@ -178,7 +174,7 @@ class Writer:
         *,
         uid: str = "",
         grace_period_seconds: int | None = None,
-        is_allowed: WriteCondition = _allow_always,
+        is_allowed: WriteCondition = lambda: True,
     ) -> bytes:
         """Delete an object; *uid* is a precondition.
 
@@ -220,7 +216,7 @@ class Writer:
         name: str,
         body: Body,
         *,
-        is_allowed: WriteCondition = _allow_always,
+        is_allowed: WriteCondition = lambda: True,
         may_resend: ResendCondition = allow_resend,
         retry_delays: Iterable[float] = (),
     ) -> BindOutcome:

@@ -6,7 +6,6 @@ from itertools import repeat
 from random import Random
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
@@ -50,18 +49,6 @@ _NAMES_PER_STEP: Final = 20_000
 _NO_ROWS = np.empty(0, dtype=np.int64)
 
 
-def _return_unchanged(pod: Pod) -> Pod:
-    return pod
-
-
-def _always_ready() -> str:
-    return ""
-
-
-def _find_no_errors(_: msgspec.Struct) -> Iterable[tuple[str, str]]:
-    return ()
-
-
 @dataclass(slots=True)
 class PodPreparer:
     """Validates a pod and sets its defaults.
@@ -76,8 +63,8 @@ class PodPreparer:
             message).
     """
 
-    set_defaults: Callable[[Pod], Pod] = _return_unchanged
-    find_errors: Callable[[Pod], Iterable[tuple[str, str]]] = _find_no_errors
+    set_defaults: Callable[[Pod], Pod] = lambda pod: pod
+    find_errors: Callable[[Pod], Iterable[tuple[str, str]]] = lambda _: ()
     _last_prepared: tuple[Pod, Pod] | None = field(init=False, default=None, repr=False)
 
     def prepare(self, pod: Pod) -> Pod:
@@ -128,7 +115,7 @@ class Verbs:
     pod_preparer: PodPreparer = field(default_factory=PodPreparer)
     score_range: ScoreRange = ScoreRange.TEN
     metrics: VerbMetrics = field(default_factory=lambda: VerbMetrics(CollectorRegistry()))
-    get_not_ready_reason: Callable[[], str] = _always_ready
+    get_not_ready_reason: Callable[[], str] = lambda: ""
     decision_log: DecisionLog = field(default_factory=DecisionLog)
     assumptions: Assumptions | None = None
     rng: Random = field(default_factory=Random)

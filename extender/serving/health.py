@@ -18,14 +18,6 @@ CheckObserver = Callable[[str, str, bool], None]
 """Is called after each check with the check's name, the endpoint, and whether the check passed."""
 
 
-def _ping() -> str:
-    return ""
-
-
-def _ignore_check(name: str, endpoint: str, passed: bool) -> None:
-    """Do nothing."""
-
-
 @dataclass(slots=True)
 class Health:
     """The health checks of a process. A draining process is alive but not ready.
@@ -45,7 +37,7 @@ class Health:
     draining: bool = False
     healthz_checks: Mapping[str, HealthCheck] = field(default_factory=dict)
     public: bool = False
-    observe_check: CheckObserver = _ignore_check
+    observe_check: CheckObserver = lambda *_: None
 
     def _check_shutdown(self) -> str:
         return "process is shutting down" if self.draining else ""
@@ -54,9 +46,10 @@ class Health:
         """Return the checks of `livez`, `healthz` or `readyz`, in order."""
         if endpoint == "healthz" and self.healthz_checks:
             return self.healthz_checks
+        ping: dict[str, HealthCheck] = {"ping": lambda: ""}
         if endpoint != "readyz":
-            return {"ping": _ping}
-        return {**({} if self.public else {"ping": _ping}), **self.readiness_checks, "shutdown": self._check_shutdown}
+            return ping
+        return {**({} if self.public else ping), **self.readiness_checks, "shutdown": self._check_shutdown}
 
     def run_check(self, endpoint: str, name: str) -> str | None:
         """Run one check. Return its error message, which is empty if it passes; None if there is no such check."""
