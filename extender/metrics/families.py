@@ -1,6 +1,7 @@
 """Metric families: their declaration, and a set of families in a registry.
 
-Each family is declared once, as data, in `scheduler_families` or `process_families`.
+Each family is declared once, as data: those of kube-scheduler in `scheduler_families` and `process_families`, and our
+own beside their metrics.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -25,6 +26,8 @@ class MetricType(Enum):
 class Stability(Enum):
     """The stability level of a metric in Kubernetes; it prefixes the help text."""
 
+    NONE = ""
+    """Kubernetes does not have the metric."""
     INTERNAL = "INTERNAL"
     ALPHA = "ALPHA"
     BETA = "BETA"
@@ -131,7 +134,8 @@ class MetricFamilies:
 
 def _create_collector(family: MetricFamily, registry: CollectorRegistry | None) -> Counter | Gauge | Histogram:
     deprecation = f"(Deprecated since {family.deprecated_version}) " if family.deprecated_version else ""
-    text = f"[{family.stability.value}] {deprecation}{family.help}"
+    stability = f"[{family.stability.value}] " if family.stability.value else ""
+    text = f"{stability}{deprecation}{family.help}"
     match family.type:
         case MetricType.COUNTER:
             return Counter(family.name, text, family.labels, registry=registry)
