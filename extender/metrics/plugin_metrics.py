@@ -36,19 +36,7 @@ def join_profiles(profiles: Iterable[str]) -> str:
     return ",".join(profiles)
 
 
-class _CollectHook(Collector):
-    """A collector without metrics that runs a callback before later collectors."""
-
-    def __init__(self, callback: Callable[[], None]) -> None:
-        self._callback = callback
-
-    def collect(self) -> Iterable[Metric]:
-        """Run the callback; return no metrics."""
-        self._callback()
-        return ()
-
-
-class PluginMetrics:
+class PluginMetrics(Collector):
     """A `framework.observer.PluginObserver` that counts plugin calls and samples their durations.
 
     A runner that all profiles share calls `observe_plugin_call`, which has no profile. The label `profile` then
@@ -68,7 +56,7 @@ class PluginMetrics:
         *random* returns random numbers in [0, 1), which determine the sampled calls. *release* is the emulated release.
         """
         self._evaluations: Counter[tuple[str, str, str]] = Counter()
-        registry.register(_CollectHook(self._flush_evaluations))
+        registry.register(self)
         self.families = MetricFamilies(registry, select_families(PLUGIN_FAMILIES, release), disabled_families)
         self._profile = join_profiles(profiles)
         self._random = random or Random().random  # noqa: S311  a sample, no secret
@@ -107,11 +95,15 @@ class PluginMetrics:
         self._evaluations.clear()
         self.families.reset()
 
-    def _flush_evaluations(self) -> None:
-        """Add the buffered counts to the counters; direct updates would be too slow for fifty plugin calls per pod."""
+    def collect(self) -> Iterable[Metric]:
+        """Add the buffered counts to the counters, whose collectors follow; return no metrics.
+
+        Direct updates of the counters would be too slow for fifty plugin calls per pod.
+        """
         for labels, count in self._evaluations.items():
             self.families.increment("scheduler_plugin_evaluation_total", *labels, by=count)
         self._evaluations.clear()
+        return ()
 
     def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
         """Observe a run of all plugins of an extension point for one pod."""
