@@ -25,7 +25,8 @@ from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import Request, Transport
 from extender.client.writer import WriteOptions, Writer
 from extender.config.model import ClientConnection
-from extender.serving.authentication import Authenticator, AuthMetrics, Reviewer, ReviewError
+from extender.metrics.client_metrics import ClientMetrics
+from extender.serving.authentication import Authenticator, Reviewer, ReviewError
 from extender.serving.authorization import Authorizer
 from extender.serving.rejection_log import RejectionLog
 from extender.serving.serving_options import AuthenticationOptions, AuthorizationOptions, FrontProxyOptions
@@ -106,7 +107,7 @@ async def set_up_delegated_auth(
     authorization: AuthorizationOptions,
     credential_source: CredentialSource,
     user_agent: str,
-    metrics: AuthMetrics,
+    metrics: ClientMetrics,
     get_client_ca_file_cas: Callable[[], tuple[x509.Certificate, ...]] = tuple,
 ) -> DelegatedAuth:
     """Build the authenticator and the authorizer; read CA files and the cluster's authentication ConfigMap.

@@ -12,7 +12,7 @@ _KNOWN_USERS: Final = frozenset(
 
 
 class ClientMetrics:
-    """Implements `client.transport.AttemptObserver` (`observe_request`) and `serving.authentication.AuthMetrics`.
+    """Counts requests to the API server, and authentications and authorizations of callers.
 
     Attributes:
         host: the API server's host and port.

@@ -20,6 +20,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import NameOID
 
+from extender.metrics.client_metrics import ClientMetrics
 from extender.serving.serving_options import AuthenticationOptions, FrontProxyOptions
 
 _AUTHENTICATED: Final = "system:authenticated"
@@ -41,25 +42,6 @@ class Reviewer(Protocol):
         Raises:
             ReviewError: the request failed.
         """
-
-
-class AuthMetrics(Protocol):
-    """Metrics of authentication and authorization (`metrics.client_metrics.ClientMetrics`)."""
-
-    def observe_review(self, kind: str, code: str, seconds: float) -> None:
-        """Observe a request to the API server; *kind* is `authn` or `authz`."""
-
-    def count_token_fetch(self, status: str) -> None:
-        """Count a TokenReview; *status* is `ok` or `error`."""
-
-    def observe_token_lookup(self, status: str, seconds: float) -> None:
-        """Observe the lookup of a token in the cache; *status* is `hit` or `miss`."""
-
-    def observe_authentication(self, result: str, username: str, seconds: float) -> None:
-        """Observe an authentication; *result* is `success` or `failure`, and *username* is empty after a failure."""
-
-    def observe_authorization(self, result: str, seconds: float) -> None:
-        """Observe an authorization; *result* is `allowed`, `no-opinion` (not allowed) or `error`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +116,7 @@ class Authenticator:
 
     settings: AuthenticationOptions
     reviewer: Reviewer | None
-    metrics: AuthMetrics
+    metrics: ClientMetrics
     client_cas: tuple[x509.Certificate, ...] = ()
     front_proxy_cas: tuple[x509.Certificate, ...] = ()
     get_client_ca_file_cas: Callable[[], tuple[x509.Certificate, ...]] = tuple

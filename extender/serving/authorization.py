@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from extender.serving.authentication import AuthMetrics, ExpiringCache, Reviewer, ReviewError, UserInfo
+from extender.metrics.client_metrics import ClientMetrics
+from extender.serving.authentication import ExpiringCache, Reviewer, ReviewError, UserInfo
 from extender.serving.serving_options import AuthorizationOptions
 
 _SUPERUSER_GROUP: Final = "system:masters"
@@ -51,7 +52,7 @@ class Authorizer:
 
     settings: AuthorizationOptions
     reviewer: Reviewer | None
-    metrics: AuthMetrics
+    metrics: ClientMetrics
     now: Callable[[], float] = time.monotonic
     _decision_cache: ExpiringCache[AuthorizationDecision] = field(init=False)
 
