@@ -18,15 +18,19 @@ class OpenConnection:
 
     def start_request(self) -> None:
         """Do not close the connection to make room while it has a request in progress."""
-        self._connections.set_busy(self)
+        for idle_connections in self._connections.idle:
+            idle_connections.pop(self, None)
 
     def end_request(self, *, is_authenticated: bool) -> None:
         """Close the connection to make room if it is idle for longer than others."""
-        self._connections.set_idle(self, is_authenticated=is_authenticated)
+        if self in self._connections.all:
+            self.start_request()
+            self._connections.idle[is_authenticated][self] = None
 
     def remove(self) -> None:
         """Remove the connection, which is closed. It may be removed already."""
-        self._connections.remove(self)
+        self.start_request()
+        self._connections.all.discard(self)
 
 
 class OpenConnections:
@@ -36,47 +40,35 @@ class OpenConnections:
     an authenticated request; if there is none, among the others. A connection with a request in progress is never
     closed. So a client with thousands of connections cannot keep others from being served. All methods take constant
     time.
+
+    Attributes:
+        all: all connections.
+        idle: the idle connections that never completed an authenticated request, and the other idle ones; those that
+            have been idle for longest are first.
     """
 
-    __slots__ = ("_all", "_authenticated", "_unauthenticated")
+    __slots__ = ("all", "idle")
 
     def __init__(self) -> None:
-        self._all: set[OpenConnection] = set()
-        self._unauthenticated: OrderedDict[OpenConnection, None] = OrderedDict()
-        self._authenticated: OrderedDict[OpenConnection, None] = OrderedDict()
+        self.all: set[OpenConnection] = set()
+        self.idle: tuple[OrderedDict[OpenConnection, None], ...] = OrderedDict(), OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._all)
+        return len(self.all)
 
     def add(self, abort: Callable[[], object]) -> OpenConnection:
         """Add a new connection, which *abort* closes at once."""
         connection = OpenConnection(self, abort)
-        self._all.add(connection)
-        self._unauthenticated[connection] = None
+        self.all.add(connection)
+        self.idle[False][connection] = None
         return connection
 
     def make_room(self) -> bool:
         """Close and remove one connection; return False if all have a request in progress."""
-        for idle_connections in (self._unauthenticated, self._authenticated):
+        for idle_connections in self.idle:
             if idle_connections:
                 connection, _ = idle_connections.popitem(last=False)
-                self._all.discard(connection)
+                self.all.discard(connection)
                 connection.abort()
                 return True
         return False
-
-    def set_busy(self, connection: OpenConnection) -> None:
-        """Record that a request of *connection* starts."""
-        self._unauthenticated.pop(connection, None)
-        self._authenticated.pop(connection, None)
-
-    def set_idle(self, connection: OpenConnection, *, is_authenticated: bool) -> None:
-        """Record that no request of *connection* is in progress."""
-        if connection in self._all:
-            self.set_busy(connection)
-            (self._authenticated if is_authenticated else self._unauthenticated)[connection] = None
-
-    def remove(self, connection: OpenConnection) -> None:
-        """Remove *connection*, unless it is removed already."""
-        self.set_busy(connection)
-        self._all.discard(connection)
