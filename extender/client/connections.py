@@ -8,12 +8,15 @@ pending.
 """
 
 import asyncio
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
 import aiohttp
+
+from extender.basics.tls_reads import limit_reads
 
 KEEPALIVE_SECONDS: Final = 60.0
 """Seconds for which an idle connection is kept."""
@@ -29,6 +32,24 @@ cycles would only hold memory, which the garbage collector must examine."""
 def make_connector() -> aiohttp.TCPConnector:
     """Return a connector without a connection limit. Call it in a running event loop."""
     return aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_SECONDS)
+
+
+def make_client_context(*, ca_file: str | None = None, ca_pem: str | None = None, insecure: bool) -> ssl.SSLContext:
+    """Return the TLS context of a client; *insecure* skips the verification of the server's certificate.
+
+    The CAs are those in *ca_file* or *ca_pem*; those of the system if both are None.
+
+    Raises:
+        OSError: a CA cannot be read. ssl.SSLError is an OSError.
+    """
+    context = ssl.create_default_context(cafile=ca_file, cadata=ca_pem)
+    limit_reads(context)
+    # Clusters' own CAs often lack extensions that Python 3.13 requires and Go does not.
+    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", ssl.VerifyFlags(0))
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def abort_unread(response: aiohttp.ClientResponse) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from extender.basics.clock import Clock
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
-from extender.basics.tls_reads import limit_reads
+from extender.client.connections import make_client_context
 from extender.client.errors import CredentialsError
 from extender.client.kubeconfig import CredentialSource, RestConfig, load_config
 
@@ -120,13 +120,7 @@ def _read_certificate(file: str) -> bytes:
 
 
 def _make_tls_context(config: RestConfig) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=config.ca_file or None)
-    limit_reads(context)
-    # Clusters' own CAs often lack extensions that Python 3.13 requires and Go does not.
-    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", ssl.VerifyFlags(0))
-    if config.insecure:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
+    context = make_client_context(ca_file=config.ca_file or None, insecure=config.insecure)
     if config.cert_file:
         context.load_cert_chain(config.cert_file, config.key_file or None)
     return context

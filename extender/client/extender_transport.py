@@ -19,9 +19,8 @@ import aiohttp
 from yarl import URL
 
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
-from extender.basics.tls_reads import limit_reads
 from extender.client.body_stream import read_body
-from extender.client.connections import abort_unread, make_connector
+from extender.client.connections import abort_unread, make_client_context, make_connector
 from extender.client.errors import InvalidResponseError
 from extender.client.proxies import find_proxy
 from extender.config.errors import ConfigError, FieldError
@@ -138,15 +137,8 @@ def make_tls_context(extender: Extender) -> ssl.SSLContext | None:
     has_client_cert = bool((settings.cert_file or settings.cert_data) and (settings.key_file or settings.key_data))
     if extender.url_prefix.startswith("http:") and not (has_ca or insecure or has_client_cert):
         return None
-    context = ssl.create_default_context(
-        cadata=_read_pem(settings.ca_data, settings.ca_file).decode("ascii", "replace") if has_ca else None,
-    )
-    limit_reads(context)
-    # Clusters' own CAs often lack extensions that Python 3.13 requires and Go does not.
-    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", ssl.VerifyFlags(0))
-    if insecure:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
+    ca_pem = _read_pem(settings.ca_data, settings.ca_file).decode("ascii", "replace") if has_ca else None
+    context = make_client_context(ca_pem=ca_pem, insecure=insecure)
     if has_client_cert:
         with (
             _open_pem_file(_read_pem(settings.cert_data, settings.cert_file)) as cert,
