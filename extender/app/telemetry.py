@@ -5,7 +5,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from fastapi import FastAPI
 
@@ -14,7 +14,6 @@ from extender.app.explain_page import render_explain_page
 from extender.app.introspection import make_gauge_sources, render_pod_resource_lines
 from extender.app.options import ScheduleOptions
 from extender.app.standalone import StandaloneScheduler
-from extender.config.documents import parse_document
 from extender.logs.klog import configure_logging
 from extender.metrics.health_slis import HealthMetrics
 from extender.metrics.scheduler_metrics import BuildInfo, SchedulerMetrics, make_scheduler_metrics
@@ -83,7 +82,7 @@ def make_scheduler_diagnostics_app(
             metrics=MetricsPage(render_metrics, telemetry.metrics.reset),
             slis=MetricsPage(telemetry.health_metrics.render, telemetry.health_metrics.reset),
             render_resource_metrics=lambda: render_pod_resource_lines(scheduler, leading=_is_leader(scheduler)),
-            configuration=_parse_rendered_configuration(options),
+            configuration=options.setup.build_document(),
             flags=options.flags,
             process_info=ProcessInfo(telemetry.start_time, python_version, __version__, release.version),
             explain=explain or explain_pod,
@@ -122,11 +121,6 @@ def _make_health_checks(scheduler: StandaloneScheduler) -> tuple[dict[str, Healt
         "informer-sync": scheduler.informers.describe_staleness,
     }
     return readiness_checks, election_checks
-
-
-def _parse_rendered_configuration(options: ScheduleOptions) -> dict[str, Any]:
-    document, _ = parse_document(options.setup.render_with_defaults().encode(), "configuration")
-    return dict(document) if isinstance(document, dict) else {}
 
 
 def _make_verbosity_setter(options: ScheduleOptions) -> Callable[[int], None] | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from extender.config import documents, load
+from extender.config import load
 from extender.config.coscheduling import (
     has_coscheduling,
     list_ignored_args,
@@ -13,13 +13,14 @@ from extender.config.coscheduling import (
     restore_coscheduling,
 )
 from extender.config.defaults import add_gated_plugins, make_default_configuration
+from extender.config.documents import dump_yaml, parse_document
 from extender.config.errors import ConfigError
 from extender.config.feature_gates import FeatureGates
 from extender.config.field_path import drop_cascading_errors
 from extender.config.legacy_policy import policy_document
 from extender.config.legacy_policy.convert import convert_policy
 from extender.config.model import Configuration
-from extender.config.render import render_configuration
+from extender.config.render import build_document
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.observer import PluginObserver
 from extender.framework.plugin_runner import ExceptionObserver, PluginError, PluginRunner
@@ -62,10 +63,14 @@ class SchedulerSetup:
         """The first profile of the configuration."""
         return self.profiles[self.configuration.profiles[0].scheduler_name]
 
+    def build_document(self) -> dict[str, object]:
+        """Return the configuration with all defaults, as dictionaries, lists and scalars."""
+        configuration = restore_coscheduling(self.configuration) if self.gates.coscheduling else self.configuration
+        return build_document(configuration, self.profile_set.options, self.gates.release)
+
     def render_with_defaults(self) -> str:
         """Return the configuration with all defaults, as YAML."""
-        configuration = restore_coscheduling(self.configuration) if self.gates.coscheduling else self.configuration
-        return render_configuration(configuration, self.profile_set.options, self.gates.release)
+        return dump_yaml(self.build_document())
 
 
 def build_setup(
@@ -109,7 +114,7 @@ def load_setup(
     Raises:
         ConfigError: the configuration is invalid; contains all errors.
     """
-    if policy_document.is_policy_or_config_map(documents.parse_document(data, source)[0]):
+    if policy_document.is_policy_or_config_map(parse_document(data, source)[0]):
         return build_setup_from_policy(policy_document.load_policy(data, source), gates, shared_state)
     release = (gates or FeatureGates()).release
     return _load_and_build(lambda: load.load_configuration(data, source, release), gates, shared_state)

@@ -138,7 +138,7 @@ def _make_resource_metrics_handler(diagnostics: DiagnosticsService) -> Handler:
 
 
 def _make_configz_handler(diagnostics: DiagnosticsService) -> Handler:
-    body = msgspec.json.encode({"componentconfig": diagnostics.configuration})
+    body = msgspec.json.encode({"componentconfig": diagnostics.configuration}, order="sorted")
 
     async def handle(_: Request) -> Response:
         return Response(body, media_type="application/json")
