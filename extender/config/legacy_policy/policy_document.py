@@ -84,8 +84,8 @@ def _decode_document(document: object, source: str, errors: list[FieldError]) ->
         message = f"couldn't decode as {KIND}, got {actual_type}: write apiVersion: {API_VERSIONS[0]} and kind: {KIND}"
         raise ConfigError([*errors, FieldError("", message)])
     field_filter = _ExtenderFieldFilter()
-    body = {key: value for key, value in document.items() if key not in {"kind", "apiVersion"}}
-    policy, decoding_errors = decode_strict(field_filter.filter_fields(body, Policy, "", in_extender=False), Policy, "")
+    extenders = field_filter.filter_value(document.get("extenders"), tuple[LegacyExtender, ...], "extenders")
+    policy, decoding_errors = decode_strict({**document, "extenders": extenders}, Policy, "")
     if errors or decoding_errors or policy is None:
         raise ConfigError([*errors, *decoding_errors])
     return LoadedPolicy(policy, tuple(field_filter.warnings))
@@ -116,38 +116,25 @@ class _ExtenderFieldFilter:
     def __init__(self) -> None:
         self.warnings: list[str] = []
 
-    def filter_fields(self, raw: object, target: type[msgspec.Struct], path: str, *, in_extender: bool) -> Any:
-        """Return a copy of *raw*. In extenders, drop unknown fields and give known fields their exact names."""
-        if not isinstance(raw, Mapping):
-            return raw
-        in_extender = in_extender or target is LegacyExtender
-        fields = {_fold_key(field.encode_name, in_extender): field for field in msgspec.structs.fields(target)}
-        known_fields: dict[str, object] = {}
-        for key, value in raw.items():
-            field = fields.get(_fold_key(key, in_extender))
-            if field is None and not in_extender:
-                known_fields[key] = value
-            elif field is None:
-                self.warnings.append(f"{child(path, key)}: unknown field, ignored")
-            else:
-                known_fields[field.encode_name] = self._filter_value(
-                    value, field.type, child(path, field.encode_name), in_extender=in_extender
-                )
-        return known_fields
-
-    def _filter_value(self, raw: object, target: Any, path: str, *, in_extender: bool) -> object:
+    def filter_value(self, raw: object, target: Any, path: str) -> object:
+        """Return a copy of *raw* without unknown fields; known fields have their exact names."""
         if get_origin(target) in {Union, UnionType}:
             target = next(member for member in get_args(target) if member is not type(None))
-        if isinstance(target, type) and issubclass(target, msgspec.Struct):
-            return self.filter_fields(raw, target, path, in_extender=in_extender)
-        if get_origin(target) is tuple and isinstance(raw, list):
+        if isinstance(raw, Mapping) and isinstance(target, type) and issubclass(target, msgspec.Struct):
+            return self._filter_fields(raw, target, path)
+        if isinstance(raw, list) and get_origin(target) is tuple:
             element_type = get_args(target)[0]
-            return [
-                self._filter_value(value, element_type, item(path, index), in_extender=in_extender)
-                for index, value in enumerate(raw)
-            ]
+            return [self.filter_value(value, element_type, item(path, index)) for index, value in enumerate(raw)]
         return raw
 
-
-def _fold_key(key: str, ignore_case: bool) -> str:
-    return key.casefold() if ignore_case else key
+    def _filter_fields(self, raw: Mapping[str, object], target: type[msgspec.Struct], path: str) -> dict[str, object]:
+        fields = {field.encode_name.casefold(): field for field in msgspec.structs.fields(target)}
+        known_fields: dict[str, object] = {}
+        for key, value in raw.items():
+            field = fields.get(key.casefold())
+            if field is None:
+                self.warnings.append(f"{child(path, key)}: unknown field, ignored")
+            else:
+                name = field.encode_name
+                known_fields[name] = self.filter_value(value, field.type, child(path, name))
+        return known_fields

@@ -6,7 +6,7 @@ pkg/scheduler/framework/plugins/legacy_registry.go, NewLegacyRegistry, validateP
 LegacyRegistry.ProcessPredicatePolicy (1.21); pkg/scheduler/api/validation/validation.go, ValidatePolicy (1.14).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +26,7 @@ from extender.config.legacy_policy.plugin_names import (
     SERVICE_AFFINITY_PLUGIN,
     SERVICE_AFFINITY_PREDICATE,
 )
-from extender.config.legacy_policy.policy import Policy, PredicatePolicy, PriorityPolicy
+from extender.config.legacy_policy.policy import Policy, PredicatePolicy, PriorityArgument, PriorityPolicy
 
 ArgsByPlugin = dict[str, dict[str, Any]]
 
@@ -80,23 +80,18 @@ def collect_requested_plugins(policy: Policy) -> RequestedPlugins:
     priorities = policy.priorities if policy.priorities is not None else default_policy.priorities
     for index, priority in enumerate(priorities or ()):
         _add_priority(priority, item("priorities", index), requested_plugins)
-    if NODE_LABEL_PLUGIN in requested_plugins.score_weights:
-        requested_plugins.score_weights[NODE_LABEL_PLUGIN] *= _count_labels(
-            requested_plugins.args, NODE_LABEL_PLUGIN, "LabelsPreference"
-        )
-    if SERVICE_AFFINITY_PLUGIN in requested_plugins.score_weights:
-        requested_plugins.score_weights[SERVICE_AFFINITY_PLUGIN] *= _count_labels(
-            requested_plugins.args, SERVICE_AFFINITY_PLUGIN, "LabelsPreference"
-        )
+    for plugin in (NODE_LABEL_PLUGIN, SERVICE_AFFINITY_PLUGIN):
+        if plugin in requested_plugins.score_weights:
+            requested_plugins.score_weights[plugin] *= _count_preference_labels(requested_plugins.args[plugin])
     return requested_plugins
 
 
-def _count_labels(args: ArgsByPlugin, plugin: str, suffix: str) -> int:
-    """Return the number of preference labels of *plugin*. The weight of a priority counts once for each label.
+def _count_preference_labels(args: Mapping[str, Sequence[str]]) -> int:
+    """Return the number of preference labels in *args*. The weight of a priority counts once for each label.
 
     Source: pkg/scheduler/framework/plugins/legacy_registry.go, LegacyRegistry.ProcessPredicatePolicy (1.21).
     """
-    return sum(len(values) for key, values in args[plugin].items() if key.endswith(suffix))
+    return sum(len(values) for key, values in args.items() if key.endswith("LabelsPreference"))
 
 
 def _add_predicate(predicate: PredicatePolicy, path: str, requested_plugins: RequestedPlugins) -> str:
@@ -129,7 +124,7 @@ def _add_predicate(predicate: PredicatePolicy, path: str, requested_plugins: Req
 
 def _add_priority(priority: PriorityPolicy, path: str, requested_plugins: RequestedPlugins) -> None:
     if priority.argument is not None:
-        plugin = _add_custom_priority(priority, path, requested_plugins)
+        plugin = _add_custom_priority(priority.argument, path, requested_plugins)
     elif priority.name == EQUAL_PRIORITY:
         requested_plugins.add_warning("EqualPriority: gives all nodes the same score, which needs no plugin")
         return
@@ -144,26 +139,25 @@ def _add_priority(priority: PriorityPolicy, path: str, requested_plugins: Reques
     requested_plugins.score_weights[plugin] = priority.weight
 
 
-def _add_custom_priority(priority: PriorityPolicy, path: str, requested_plugins: RequestedPlugins) -> str:
+def _add_custom_priority(argument: PriorityArgument, path: str, requested_plugins: RequestedPlugins) -> str:
     """Add the argument of a custom priority to its plugin and return the plugin. The priority's name has no effect.
 
     Source: pkg/scheduler/framework/plugins/legacy_registry.go, LegacyRegistry.ProcessPredicatePolicy,
     LegacyRegistry.ProcessPriorityPolicy (1.21).
     """
-    argument = priority.argument
-    if argument is not None and argument.service_anti_affinity is not None:
+    if argument.service_anti_affinity is not None:
         label = argument.service_anti_affinity.label
         argument_path = child(path, "argument.serviceAntiAffinity")
         requested_plugins.append_to_arg(SERVICE_AFFINITY_PLUGIN, "antiAffinityLabelsPreference", [label], argument_path)
         return SERVICE_AFFINITY_PLUGIN
-    if argument is not None and argument.label_preference is not None:
+    if argument.label_preference is not None:
         preference = argument.label_preference
         key = "presentLabelsPreference" if preference.presence else "absentLabelsPreference"
         requested_plugins.append_to_arg(
             NODE_LABEL_PLUGIN, key, [preference.label], child(path, "argument.labelPreference")
         )
         return NODE_LABEL_PLUGIN
-    ratio = argument.requested_to_capacity_ratio_arguments if argument is not None else None
+    ratio = argument.requested_to_capacity_ratio_arguments
     if ratio is not None:
         shape = [{"utilization": point.utilization, "score": point.score} for point in ratio.shape]
         resources = [{"name": resource.name, "weight": resource.weight or 1} for resource in ratio.resources]
