@@ -115,11 +115,7 @@ class Election:
 
     def make_renewal_without_get(self, now: float, wall_time: float) -> LeaseWrite | None:
         """Return a renewal to send without reading the lease first; None: read it first."""
-        if not (self._holds_lease() and self._is_lease_valid(now)):
-            return None
-        return self._make_write(
-            wall_time, acquire_time=self._observed_spec.acquire_time, transitions=self._observed_spec.lease_transitions
-        )
+        return self._make_renewal(wall_time) if self._holds_lease() and self._is_lease_valid(now) else None
 
     def observe_lease(self, lease: Lease | None, now: float, wall_time: float) -> LeaseWrite | None:
         """Observe the lease, and return the write to send; None: another holder's lease is still valid.
@@ -138,15 +134,12 @@ class Election:
         if lease.spec != self._observed_spec:
             self._observed_spec, self._observed_at = lease.spec, now
         if self._holds_lease():
-            return self._make_write(
-                wall_time, acquire_time=lease.spec.acquire_time, transitions=lease.spec.lease_transitions
-            )
+            return self._make_renewal(wall_time)
         self.leading = False
         if self.holder and self._is_lease_valid(now):
             return None
-        return self._make_write(
-            wall_time, acquire_time=format_micro_time(wall_time), transitions=lease.spec.lease_transitions + 1
-        )
+        transitions = lease.spec.lease_transitions + 1
+        return LeaseWrite(self._make_body(wall_time, format_micro_time(wall_time), transitions), create=False)
 
     def confirm_write(self, response: Lease, sent_at: float, now: float) -> None:
         """Record that the server accepted our write.
@@ -193,8 +186,9 @@ class Election:
     def _is_lease_valid(self, now: float) -> bool:
         return self._observed_at + self._observed_spec.lease_duration_seconds > now
 
-    def _make_write(self, wall_time: float, *, acquire_time: str, transitions: int) -> LeaseWrite:
-        return LeaseWrite(self._make_body(wall_time, acquire_time, transitions), create=False)
+    def _make_renewal(self, wall_time: float) -> LeaseWrite:
+        spec = self._observed_spec
+        return LeaseWrite(self._make_body(wall_time, spec.acquire_time, spec.lease_transitions), create=False)
 
     def _make_body(self, wall_time: float, acquire_time: str, transitions: int) -> dict[str, Any]:
         return self._make_object(
