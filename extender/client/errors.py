@@ -27,31 +27,26 @@ from typing import Final
 import msgspec
 
 
-class StatusCause(msgspec.Struct, frozen=True):
-    """One cause in a Status. Source: apimachinery/pkg/apis/meta/v1/types.go, StatusCause (1.36)."""
+class _StatusCause(msgspec.Struct, frozen=True):
+    """The field of a cause that is read. Source: apimachinery/pkg/apis/meta/v1/types.go, StatusCause (1.36)."""
 
     reason: str = ""
-    message: str = ""
-    field: str = ""
 
 
-class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
-    """The details of a Status; `retry_after_seconds` is 0 if the server sets no time."""
+class _StatusDetails(msgspec.Struct, frozen=True):
+    """The field of the details of a Status that is read."""
 
-    name: str = ""
-    kind: str = ""
-    causes: tuple[StatusCause, ...] = ()
-    retry_after_seconds: int = 0
+    causes: tuple[_StatusCause, ...] = ()
 
 
-class ApiStatus(msgspec.Struct, frozen=True, rename="camel"):
+class ApiStatus(msgspec.Struct, frozen=True):
     """A metav1.Status: the body of a failure response, and the object of an ERROR event of a watch."""
 
     status: str = ""
     message: str = ""
     reason: str = ""
     code: int = 0
-    details: StatusDetails | None = None
+    details: _StatusDetails | None = None
 
 
 class ApiError(Exception):
@@ -61,15 +56,13 @@ class ApiError(Exception):
         message: the server's message if there was a response.
         code: the HTTP status; 0 if there was no response.
         reason: the Status's reason, such as `AlreadyExists`; may be empty.
-        causes: the Status's causes.
     """
 
-    def __init__(self, message: str, code: int = 0, reason: str = "", causes: tuple[StatusCause, ...] = ()) -> None:
+    def __init__(self, message: str, code: int = 0, reason: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.code = code
         self.reason = reason
-        self.causes = causes
 
 
 class CredentialsError(ApiError):
@@ -151,9 +144,8 @@ def _select_error_class(status: ApiStatus) -> type[ApiError]:
 
 def make_error_from_status(status: ApiStatus) -> ApiError:
     """Return the error of a Status."""
-    causes = status.details.causes if status.details else ()
     message = status.message or status.reason or f"the server returned status {status.code}"
-    return _select_error_class(status)(message, status.code, status.reason, causes)
+    return _select_error_class(status)(message, status.code, status.reason)
 
 
 def make_error_from_response(code: int, body: bytes) -> ApiError:
