@@ -10,7 +10,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI
-from prometheus_client import CollectorRegistry
 
 from extender.analysis.pending_pods import nominate_pending_pods
 from extender.api.defaulting import set_defaults
@@ -88,7 +87,6 @@ class ServeBackend:
 class _VerbTelemetry:
     """The metrics and health checks of the verbs."""
 
-    registry: CollectorRegistry
     plugin_metrics: PluginMetrics
     verb_metrics: VerbMetrics
     health: Health
@@ -149,7 +147,7 @@ def make_recorded_backend(
 
     registry = make_registry()
     plugin_metrics = PluginMetrics(registry, list(setup.profiles), release=setup.gates.release)
-    telemetry = _VerbTelemetry(registry, plugin_metrics, VerbMetrics(registry), Health())
+    telemetry = _VerbTelemetry(plugin_metrics, VerbMetrics(registry), Health())
     assumptions = make_assumptions(cache, telemetry.verb_metrics)
     verbs = _make_verbs(setup, cache, telemetry, score_range, lambda: "", assumptions)
     extender_service = ExtenderService(
@@ -210,7 +208,7 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
     client_metrics.host = urlsplit((await cluster.credentials.get_current_config()).config.server).netloc
     plugin_metrics = PluginMetrics(registry, list(setup.profiles), release=setup.gates.release)
     health = Health(readiness_checks={"informer-sync": cluster.informers.describe_staleness})
-    telemetry = _VerbTelemetry(registry, plugin_metrics, VerbMetrics(registry), health)
+    telemetry = _VerbTelemetry(plugin_metrics, VerbMetrics(registry), health)
     writer = Writer(cluster.transport)
     bind_api = BindApi(writer, AlwaysLeader(), reader=Writer(cluster.read_transport))
     extender_service = _make_extender_service(
@@ -265,7 +263,6 @@ async def _open_standalone_backend(
         max_in_unschedulable_pods_seconds=schedule_options.max_in_unschedulable_pods_seconds,
     )
     verb_telemetry = _VerbTelemetry(
-        telemetry.metrics.registry,
         telemetry.metrics.plugin_metrics,
         VerbMetrics(telemetry.metrics.registry),
         telemetry.health,

@@ -33,16 +33,6 @@ _TYPES_WITH_OMITEMPTY: Final = (Extender, ManagedResource, PluginSet, TLSConfig)
 _KEYS_WITHOUT_DEFAULTS: Final = ("apiVersion", "kind", "profiles", "extenders")
 
 
-def render_configuration(
-    configuration: Configuration, args: ArgsByScheduler | None = None, release: Release = DEFAULT_RELEASE
-) -> str:
-    """Render *configuration* as YAML from which `load_configuration` returns an equal configuration.
-
-    The arguments are those of `build_document`.
-    """
-    return dump_yaml(build_document(configuration, args, release))
-
-
 def render_without_defaults(configuration: Configuration) -> str:
     """Render the profiles and extenders of *configuration* as short YAML, without default values.
 
@@ -55,7 +45,7 @@ def render_without_defaults(configuration: Configuration) -> str:
 def build_document(
     configuration: Configuration, args: ArgsByScheduler | None = None, release: Release = DEFAULT_RELEASE
 ) -> dict[str, object]:
-    """Return *configuration* as dictionaries, lists and scalars.
+    """Return *configuration* as a document from which `from_builtins` loads an equal configuration.
 
     Durations are Go strings. As in kube-scheduler, plugin sets are merged with the defaults, and fields with omitempty
     are omitted if they are false, empty or unset.

@@ -7,10 +7,11 @@ import pytest
 import yaml
 
 from extender.config.defaults import make_default_configuration
+from extender.config.documents import dump_yaml
 from extender.config.errors import ConfigError, FieldError
 from extender.config.load import from_builtins, load_configuration
 from extender.config.model import API_VERSION, KIND, Extender, ManagedResource, TLSConfig
-from extender.config.render import render_configuration
+from extender.config.render import build_document
 
 ROOT = Path(__file__).parents[3]
 CASES = yaml.safe_load((ROOT / "tests/cases/config.yaml").read_text())
@@ -269,7 +270,7 @@ FILES = sorted(set((ROOT / "scheduler-config").rglob("*.yaml")) - {ROOT / "sched
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
 def test_the_shipped_configurations_load(path):
     configuration = load_configuration(path.read_bytes(), path.name)
-    assert load_configuration(render_configuration(configuration).encode(), "rendered") == configuration
+    assert load_configuration(dump_yaml(build_document(configuration)).encode(), "rendered") == configuration
 
 
 def test_the_shipped_kube_scheduler_configuration_calls_the_extender():

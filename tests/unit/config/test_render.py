@@ -26,7 +26,7 @@ from extender.config.model import (
     TLSConfig,
 )
 from extender.config.releases import RELEASE_1_36
-from extender.config.render import render_configuration, render_without_defaults
+from extender.config.render import build_document, render_without_defaults
 
 SMALL = Configuration(
     profiles=(
@@ -123,20 +123,20 @@ profiles:
 
 
 def test_a_configuration_is_rendered_as_by_kube_scheduler():
-    assert render_configuration(SMALL, release=RELEASE_1_36) == RENDERED
+    assert dump_yaml(build_document(SMALL, release=RELEASE_1_36)) == RENDERED
 
 
 def test_a_rendered_configuration_loads_back_equal():
     assert load_configuration(RENDERED.encode(), "f") == SMALL
     assert (
-        load_configuration(render_configuration(make_default_configuration()).encode(), "f")
+        load_configuration(dump_yaml(build_document(make_default_configuration())).encode(), "f")
         == make_default_configuration()
     )
 
 
 def test_defaulted_arguments_replace_those_of_the_configuration():
     args = {"s": {"Other": {"x": 1}, "NodeAffinity": {}}}
-    (profile,) = load_configuration(render_configuration(SMALL, args).encode(), "f").profiles
+    (profile,) = load_configuration(dump_yaml(build_document(SMALL, args)).encode(), "f").profiles
     assert profile.plugin_config == {
         "NodeAffinity": {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "NodeAffinityArgs"},
         "Other": {"x": 1},
@@ -220,4 +220,4 @@ def test_any_configuration_is_rendered_and_loaded_back(enabled, disabled, lease,
         ],
     }
     configuration = load_configuration(dump_yaml(document).encode(), "f")
-    assert load_configuration(render_configuration(configuration).encode(), "f") == configuration
+    assert load_configuration(dump_yaml(build_document(configuration)).encode(), "f") == configuration
