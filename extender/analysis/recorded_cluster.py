@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation, UnreadableError
 from extender.analysis.input.input_files import STDIN, read_file
 from extender.analysis.input.misspelled_fields import find_misspelled_fields
-from extender.analysis.input.object_decoding import InvalidObjectError, decode_entry, get_object_name, suggest_kind
+from extender.analysis.input.object_decoding import InvalidObjectError, decode_entry, suggest_kind
 from extender.analysis.input.object_documents import (
     ConfigEntry,
     Entry,
@@ -257,7 +257,7 @@ class _RecordingReader:
         validation_errors = [*self._find_misspelled_fields(entry, obj), *validate_object(obj)]
         obj = set_defaults(obj)
         for path, message in validation_errors:
-            self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {get_object_name(obj)}", path))
+            self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {obj.metadata.key}", path))
         self._add_object(entry, obj)
 
     def _find_misspelled_fields(self, entry: ObjectEntry, obj: KubernetesObject) -> Iterable[tuple[str, str]]:
@@ -292,10 +292,10 @@ class _RecordingReader:
             template_errors = validate_object(workload.spec.template)
             errors += ((f"spec.template.{path}", message) for path, message in template_errors)
         for path, message in errors:
-            self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {get_object_name(workload)}", path))
+            self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {workload.metadata.key}", path))
         if workload.key in self._workloads and not self._override:
             message = "is defined twice; keep one of them, or pass --override to use the last one"
-            self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {get_object_name(workload)}"))
+            self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {workload.metadata.key}"))
         self._workloads[workload.key] = workload
 
     def _generate_name(self, obj: KubernetesObject) -> str:
@@ -312,7 +312,7 @@ class _RecordingReader:
                 f"is defined twice; the first definition is in {first_location}; keep one of them,"
                 " or pass --override to use the last one"
             )
-            self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {get_object_name(obj)}"))
+            self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {obj.metadata.key}"))
         self._objects[key] = obj
 
     def finish(self) -> Recording:

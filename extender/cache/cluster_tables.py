@@ -23,7 +23,7 @@ from extender.cache.tables.claim_uses import ResourceClaimUseTable
 from extender.cache.tables.history import HistoryId, HistoryPosition
 from extender.cache.tables.host_ports import HostPortTable
 from extender.cache.tables.node_table import NodeTable, is_heartbeat
-from extender.cache.tables.object_store import ApiObject, ObjectStore, get_object_key
+from extender.cache.tables.object_store import ApiObject, ObjectStore
 from extender.cache.tables.selector_counts import SelectorCountTable
 from extender.cache.tables.symbols import CPU, MEMORY, Symbols
 from extender.cache.tables.volume_uses import NO_USES, VolumeUseTable
@@ -315,7 +315,7 @@ class ClusterTables:
     def add_or_update_object(self, obj: ApiObject) -> None:
         """Add or replace an object that is neither a node nor a pod."""
         if isinstance(obj, PodGroup | CompositePodGroup):
-            self._set_group_parent(type(obj), get_object_key(obj), obj)
+            self._set_group_parent(type(obj), obj.metadata.key, obj)
         self.objects.add_or_update(obj)
         if isinstance(obj, Namespace):
             self._set_namespace_labels(obj.metadata.name, obj.metadata.labels)

@@ -112,12 +112,6 @@ def _get_page_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(_Page[kind])
 
 
-def get_object_key(item: KubernetesObject) -> str:
-    """Return `namespace/name` or name. Source: client-go/tools/cache/store.go, MetaNamespaceKeyFunc (1.36)."""
-    meta = item.metadata
-    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
-
-
 async def list_all(transport: Transport, list_watch: ListWatch[T]) -> ObjectList[T]:
     """List all objects in pages, so that at most two pages are in memory as text.
 
@@ -165,7 +159,7 @@ async def _list_pages(transport: Transport, list_watch: ListWatch[T], limit: int
                 if list_watch.deduplicate is not None:
                     shared_item, owner = list_watch.deduplicate(item)
                     owners.add(owner)
-                items[get_object_key(item)] = shared_item
+                items[item.metadata.key] = shared_item
             unreadable_count += page_unreadable_count
             page_check.check_object_count(len(items) + unreadable_count, previous_count)
             if not list_meta.continue_:

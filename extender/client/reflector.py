@@ -34,7 +34,7 @@ from extender.client.errors import (
     UnauthorizedError,
     UnreachableError,
 )
-from extender.client.listwatch import ListWatch, ObjectList, get_object_key, list_all
+from extender.client.listwatch import ListWatch, ObjectList, list_all
 from extender.client.rate_limit import Backoff, Jitter
 from extender.client.transport import Transport
 from extender.client.watch import IDLE_TIMEOUT, EventType, WatchEvent, watch
@@ -341,9 +341,9 @@ class Reflector(Generic[T]):
     def _update_store(self, delta: Delta[T]) -> None:
         """Update the store with one delta."""
         if delta.new is not None:
-            self._store[get_object_key(delta.new)] = delta.new
+            self._store[delta.new.metadata.key] = delta.new
         elif delta.old is not None:
-            self._store.pop(get_object_key(delta.old), None)
+            self._store.pop(delta.old.metadata.key, None)
 
 
 def _is_newer(version: str, other_version: str) -> bool:

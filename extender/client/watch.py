@@ -22,7 +22,7 @@ from extender.client.errors import (
     UnreachableError,
     make_error_from_status,
 )
-from extender.client.listwatch import ListWatch, get_object_key
+from extender.client.listwatch import ListWatch
 from extender.client.rate_limit import Jitter
 from extender.client.transport import Transport
 from extender.event_loop.turn_budget import wait_for_turn
@@ -187,7 +187,7 @@ def _decode_event(line: bytes, list_watch: ListWatch[T]) -> WatchEvent[T]:
 
 def _make_event(event_type: EventType, item: T, list_watch: ListWatch[T]) -> WatchEvent[T]:
     shared_item = item if list_watch.deduplicate is None else list_watch.deduplicate(item)[0]
-    return WatchEvent(event_type, item.metadata.resource_version, get_object_key(item), shared_item)
+    return WatchEvent(event_type, item.metadata.resource_version, item.metadata.key, shared_item)
 
 
 def _decode_event_by_field(line: bytes, list_watch: ListWatch[T]) -> WatchEvent[T]:
@@ -218,4 +218,4 @@ def _make_unreadable_event(event_type: EventType, raw: bytes, kind: type[T]) -> 
         metadata_only = decode(raw, KubernetesObject)
     except DecodeError as error:
         raise InvalidResponseError(f"an event of a watch of {kind.__name__} cannot be read: {error}") from error
-    return WatchEvent(event_type, metadata_only.metadata.resource_version, get_object_key(metadata_only))
+    return WatchEvent(event_type, metadata_only.metadata.resource_version, metadata_only.metadata.key)

@@ -72,10 +72,8 @@ class CacheEdits:
     def put_object(self, obj: ApiObject, old_object: ApiObject | None = None) -> None:
         """Add *obj*, or replace *old_object* by it."""
         self._cache.add_or_update_object(obj)
-        meta = obj.metadata
-        key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
         if old_object is None:
-            self._undo_steps.append(lambda: self._cache.remove_object(type(obj), key))
+            self._undo_steps.append(lambda: self._cache.remove_object(type(obj), obj.metadata.key))
         else:
             self._undo_steps.append(lambda: self._cache.add_or_update_object(old_object))
 

@@ -26,7 +26,7 @@ from extender.api.kinds.storage import (
 from extender.api.pod_resize import is_resize_deferred
 from extender.cache.cache import Cache, PodOrNode
 from extender.cache.pod_info import AssignedPodInfo
-from extender.cache.tables.object_store import ApiObject, get_object_key
+from extender.cache.tables.object_store import ApiObject
 from extender.config.feature_gates import FeatureGates
 from extender.dra.device_taint_rules import apply_taint_rules
 from extender.framework.events import ActionType, ClusterEvent, EventResource
@@ -165,7 +165,7 @@ class ClusterEventDispatcher:
         if new is not None:
             self._cache.add_or_update_object(new)
         elif old is not None:
-            self._cache.remove_object(kind, get_object_key(old))
+            self._cache.remove_object(kind, old.metadata.key)
         resource = EVENT_RESOURCE_BY_KIND.get(kind)
         if resource is not None:
             self._handler.on_cluster_event(ClusterEvent(resource, action, old, new))

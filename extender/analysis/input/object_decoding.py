@@ -60,12 +60,6 @@ def suggest_kind(entry: ObjectEntry) -> str:
     return candidates[0][1] if candidates and candidates[0][0] <= _MAX_KIND_EDITS else ""
 
 
-def get_object_name(obj: KubernetesObject) -> str:
-    """Return `namespace/name`, or the name of an object without namespace."""
-    meta = obj.metadata
-    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
-
-
 def _find_name_error(meta: ObjectMeta) -> tuple[str, str] | None:
     """Return the path and the error of an invalid name or namespace.
 

@@ -35,6 +35,14 @@ class ObjectMeta(KubernetesStruct, frozen=True, kw_only=True):
     finalizers: tuple[str, ...] = ()
 
     @property
+    def key(self) -> str:
+        """`namespace/name`, or the name of an object without a namespace.
+
+        Source: client-go/tools/cache/store.go, MetaNamespaceKeyFunc (1.36).
+        """
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
     def controller(self) -> OwnerReference | None:
         """The reference to the object's controller; None without one."""
         return next((owner for owner in self.owner_references if owner.controller), None)

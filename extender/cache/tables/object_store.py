@@ -22,12 +22,6 @@ class ApiObject(Protocol):
 T = TypeVar("T", bound=ApiObject)
 
 
-def get_object_key(obj: ApiObject) -> str:
-    """Return `namespace/name`, or `name` for a cluster-scoped object."""
-    meta = obj.metadata
-    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
-
-
 _MIN_RETAINED_KEYS = 1 << 16
 
 
@@ -83,7 +77,7 @@ class ObjectStore:
     def add_or_update(self, obj: ApiObject) -> None:
         """Add *obj*, or replace the object of the same type and key."""
         kind = type(obj)
-        key = get_object_key(obj)
+        key = obj.metadata.key
         self._objects.get_writable(kind, dict)[key] = obj
         self._record_write(kind, key)
 

@@ -128,9 +128,7 @@ def select_pods(recordings: Iterable[Recording], cluster: Cluster) -> list[Pod]:
 
 def _add_other_objects(recording: Recording, cache: Cache) -> None:
     for obj in recording.objects:
-        meta = obj.metadata
-        key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
-        if not isinstance(obj, Pod | Node) and cache.get_object(type(obj), key) is None:
+        if not isinstance(obj, Pod | Node) and cache.get_object(type(obj), obj.metadata.key) is None:
             cache.add_or_update_object(obj)
 
 

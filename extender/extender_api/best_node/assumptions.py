@@ -47,10 +47,6 @@ EVENTS: Final = ("chosen", "assumed", "confirmed", "superseded", "unscheduled", 
 """The events of an assumption, which are the values of the metric's label `event`."""
 
 
-def _discard_event(_: str) -> None:
-    """Do nothing."""
-
-
 @dataclass(slots=True)
 class _Assumption:
     """One assumed pod.
@@ -84,7 +80,7 @@ class Assumptions:
         self,
         cache: Cache,
         timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
-        count_event: Callable[[str], None] = _discard_event,
+        count_event: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Create an empty set of assumptions.
 

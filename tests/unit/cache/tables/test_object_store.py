@@ -4,7 +4,7 @@ from typing import Any
 
 from extender.api.kinds.storage import PersistentVolume, StorageClass
 from extender.cache.cache import Cache
-from extender.cache.tables.object_store import ObjectStore, get_object_key
+from extender.cache.tables.object_store import ObjectStore
 from tests.build import make_cluster, make_object
 
 
@@ -21,8 +21,8 @@ def three_volumes() -> Cache:
 
 def test_keys_have_a_namespace_unless_the_object_is_cluster_scoped() -> None:
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c", "namespace": "shop"}}
-    assert get_object_key(make_object(claim)) == "shop/c"
-    assert get_object_key(make_volume("a")) == "a"
+    assert make_object(claim).metadata.key == "shop/c"
+    assert make_volume("a").metadata.key == "a"
 
 
 def test_objects_stay_in_the_order_in_which_they_were_added() -> None:
