@@ -164,7 +164,7 @@ def _load_and_build(
         raise
 
 
-def log_plugin_exception(error: PluginError, exception: Exception) -> None:
+def log_plugin_exception(error: PluginError, exception: BaseException) -> None:
     """Log the traceback of an *exception* that a plugin raised, with `-v=1` or higher."""
     names = {"plugin": error.plugin, "extensionPoint": error.extension_point}
     log.log(verbosity(1), "A plugin raised an exception", extra=names, exc_info=exception)

@@ -22,6 +22,7 @@ from extender.basics import gc_tuning
 from extender.cli.exit_status import ERROR, EXIT_CODE_FLAG
 from extender.cli.plain_values import set_plain_converters
 from extender.config.errors import ConfigError
+from extender.framework.plugin_errors import SortKeyError
 
 COMMANDS: Final = {
     "demo": "Schedule a demo cluster in this process, for twenty seconds or for kubectl.",
@@ -193,6 +194,8 @@ def _describe_exception(error: Exception) -> tuple[list[str], int]:
             return [str(line) for line in error.errors], _BAD_INPUT
         case UnreadableError():
             return [str(error)], _BAD_INPUT
+        case SortKeyError():
+            return [str(error)], _FAILED
         case OSError():
             text = error.strerror or str(error)
             return [f"{error.filename}: {text}" if error.filename else text], _FAILED

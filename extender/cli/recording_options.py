@@ -97,7 +97,7 @@ class _TracebackPrinter:
     def __init__(self) -> None:
         self._printed: set[str] = set()
 
-    def __call__(self, error: PluginError, exception: Exception) -> None:
+    def __call__(self, error: PluginError, exception: BaseException) -> None:
         text = "".join(format_exception(exception))
         if text not in self._printed:
             self._printed.add(text)

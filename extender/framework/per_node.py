@@ -252,6 +252,9 @@ def _attach_plugin_class(target: Any, definition: PerNodeDefinition, errors: lis
     errors = [*validate_name(definition.name), *errors]
     if definition.options is not None:
         errors += validate_options(definition.options)
+    cacheable: object = definition.cacheable
+    if not (isinstance(cacheable, bool) or callable(cacheable)):
+        errors.append(f"its cacheable is {cacheable!r}, want True, False or a function that returns a key")
     if definition.normalize and "score" not in definition.methods:
         errors.append("normalize=True is for plugins that score")
     if definition.reverse and not definition.normalize:

@@ -1,16 +1,28 @@
 """Describe the exceptions of plugins in one line. For a third-party plugin, its file and line number follow."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from math import isnan
 from pathlib import PurePath
 from types import FrameType, TracebackType
 from typing import Any, Final
 
 _OWN_PACKAGE: Final = "extender"
+
+PLUGIN_EXCEPTIONS: Final = (Exception, SystemExit)
+"""What the code of a plugin may raise. A plugin that calls `sys.exit` fails like any other, and the process goes on."""
+
 DEFINING_MODULE: Final = "defining_module"
 """The class attribute of third-party plugins that holds the name of the module that defines the plugin."""
 
 _TYPES_OMITTED_FROM_MESSAGES: Final = frozenset((Exception, LookupError, RuntimeError, ValueError))
 """The types that messages omit for exceptions that this package raised, because their texts are full sentences."""
+
+
+class SortKeyError(Exception):
+    """A third-party QueueSort plugin raised or returned no valid key, so no queue can be sorted."""
+
+    def __init__(self, plugin: str, detail: str) -> None:
+        super().__init__(f'running QueueSort plugin "{plugin}": {detail}')
 
 
 def format_exception(error: BaseException, module: str = _OWN_PACKAGE) -> str:
@@ -41,6 +53,24 @@ def get_defining_module(plugin: Any) -> str:
 def is_own_module(module: str) -> bool:
     """Return whether the module with this name belongs to this package, and not to a third-party plugin."""
     return module.partition(".")[0] == _OWN_PACKAGE
+
+
+def check_sort_key(sort_key: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method *sort_key* of a third-party plugin with a check, because the queues call it themselves.
+
+    The method raises a SortKeyError in place of any other exception, and if its result is no tuple of numbers.
+    """
+
+    def call(self: Any, entry: Any) -> Any:
+        try:
+            key = sort_key(self, entry)
+        except PLUGIN_EXCEPTIONS as error:
+            raise SortKeyError(self.name, format_exception(error, get_defining_module(self))) from error
+        if not isinstance(key, tuple) or any(isinstance(item, float) and isnan(item) for item in key):
+            raise SortKeyError(self.name, f"returned {key!r:.100}, want a tuple of numbers")
+        return key
+
+    return call
 
 
 def find_source_location(traceback: TracebackType | None, module: str) -> str:

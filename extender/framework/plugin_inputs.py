@@ -36,7 +36,7 @@ from extender.cache.tables.images import ImageState
 from extender.cache.tables.object_store import ApiObject
 from extender.framework.events import ClusterEvent, ClusterEventWithHint
 from extender.framework.extension_points import QueueSortEntry
-from extender.framework.plugin_errors import DEFINING_MODULE, is_own_module
+from extender.framework.plugin_errors import DEFINING_MODULE, check_sort_key, is_own_module
 
 T = TypeVar("T")
 A = TypeVar("A", bound=np.generic)
@@ -364,6 +364,8 @@ def protect_inputs(plugin: type[T]) -> type[T]:
         for name, position in STATE_ARGUMENT_POSITIONS.items()
         if callable(getattr(plugin, name, None))
     }
+    if "sort_key" in methods:
+        methods["sort_key"] = check_sort_key(methods["sort_key"])
     names = {"__module__": plugin.__module__, "__qualname__": plugin.__qualname__, DEFINING_MODULE: plugin.__module__}
     namespace = {"__slots__": (), "__doc__": plugin.__doc__, **names, **methods}
     return types.new_class(plugin.__name__, (plugin,), {}, lambda members: members.update(namespace))

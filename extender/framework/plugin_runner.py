@@ -19,7 +19,7 @@ from extender.framework.extension_points import (
 )
 from extender.framework.normalize import MAX_SCORE
 from extender.framework.observer import NullObserver, ObservedEvent, ObserverPair, PluginObserver
-from extender.framework.plugin_errors import format_exception, get_defining_module
+from extender.framework.plugin_errors import PLUGIN_EXCEPTIONS, format_exception, get_defining_module
 from extender.framework.status import Code, Reason, Rejection, Status
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ class PluginError(Exception):
 _REJECTION_CODES = frozenset((Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING, Code.ERROR))
 
 
-ExceptionObserver = Callable[[PluginError, Exception], None]
+ExceptionObserver = Callable[[PluginError, BaseException], None]
 """Called with the error of a plugin call, and the exception that the plugin raised, with its traceback."""
 
 
@@ -124,7 +124,7 @@ class PluginRunner:
         start_time = time.perf_counter() if self._is_observed else 0.0
         try:
             result = method(*args)
-        except Exception as error:
+        except PLUGIN_EXCEPTIONS as error:
             self._observer.observe_plugin_call(plugin.name, point, Code.ERROR, time.perf_counter() - start_time)
             raise self._make_error(plugin, point, error) from error
         if self._is_observed and not isinstance(result, ApiPlan):
@@ -213,11 +213,11 @@ class PluginRunner:
         try:
             key = method(pod)
             hash(key)
-        except Exception as error:
+        except PLUGIN_EXCEPTIONS as error:
             raise self._make_error(plugin, point, error, f"{_get_method_name(method)}: ") from error
         return key
 
-    def _make_error(self, plugin: NamedPlugin, point: str, error: Exception, prefix: str = "") -> PluginError:
+    def _make_error(self, plugin: NamedPlugin, point: str, error: BaseException, prefix: str = "") -> PluginError:
         plugin_error = PluginError(plugin.name, point, prefix + format_exception(error, get_defining_module(plugin)))
         if self._on_exception is not None:
             self._on_exception(plugin_error, error)

@@ -12,6 +12,7 @@ from enum import IntEnum
 from extender.cache.pod_info import PodInfo
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import EnqueueExtensions, Filter, Permit, PreEnqueue, PreFilter, Reserve
+from extender.framework.plugin_errors import PLUGIN_EXCEPTIONS
 from extender.framework.profiles import Profile
 from extender.queueing.queued_pod_info import QueuedPodInfo
 
@@ -210,7 +211,7 @@ class QueueingHints:
         try:
             hint = registered_event.hint(pod.pod_info, event)
             outcome = hint.value
-        except Exception:  # noqa: BLE001  as in kube-scheduler, a failed hint requeues the pod
+        except PLUGIN_EXCEPTIONS:  # as in kube-scheduler, a failed hint requeues the pod
             hint, outcome = QueueingHint.QUEUE, "Error"
         if self._on_hint:
             self._on_hint(plugin, event.label, outcome, time.perf_counter() - start_time)

@@ -24,6 +24,42 @@ def slow(pod, node):
 def fails(pod, node):
     return None if node.labels["zone"] else "never"
 """
+EXITING_SOURCE = """
+import sys
+from extender.plugin import filter_plugin
+
+@filter_plugin("Exits")
+def exits(pod, node):
+    sys.exit(3)
+
+@filter_plugin("ExitsInKey", cacheable=lambda pod: sys.exit(3))
+def exits_in_key(pod, node):
+    return None
+
+class ExitsInPermit:
+    name = "ExitsInPermit"
+    def permit(self, pod, node_name, snapshot, state):
+        sys.exit(3)
+
+class ExitsInConstructor:
+    name = "ExitsInConstructor"
+    def __init__(self):
+        sys.exit(3)
+    def filter(self, pod, nodes, state):
+        return ()
+
+class SortsByTeam:
+    name = "SortsByTeam"
+    def sort_key(self, entry):
+        return entry.pod.pod.metadata.labels["team"],
+"""
+EXITING_ENTRIES = """
+Exits = exiting_module:exits
+ExitsInKey = exiting_module:exits_in_key
+ExitsInPermit = exiting_module:ExitsInPermit
+ExitsInConstructor = exiting_module:ExitsInConstructor
+SortsByTeam = exiting_module:SortsByTeam
+"""
 PRINTING_SOURCE = """
 from extender.plugin import filter_plugin
 
@@ -55,10 +91,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def explain(folder: Path, plugin: str, *flags: str, command: str = "explain") -> subprocess.CompletedProcess[str]:
+def explain(
+    folder: Path, plugin: str, *flags: str, command: str = "explain", enabled_at: str = "multiPoint"
+) -> subprocess.CompletedProcess[str]:
+    disabled = ", disabled: [{name: '*'}]" if enabled_at == "queueSort" else ""
     (folder / "profile.yaml").write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-        f"profiles: [{{plugins: {{multiPoint: {{enabled: [{{name: {plugin}}}]}}}}}}]\n"
+        f"profiles: [{{plugins: {{{enabled_at}: {{enabled: [{{name: {plugin}}}]{disabled}}}}}}}]\n"
     )
     arguments = ["-f", "cluster.yaml", "--config", "profile.yaml", *flags]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT)))}
@@ -80,6 +119,44 @@ def test_a_plugin_that_raises_fails_only_its_pods(folder: Path) -> None:
     message = "running \"Fails\" filter plugin: node one: KeyError: 'zone' (trial_module.py:13)"
     assert process.stdout.count(message) >= 2
     assert "Traceback" not in process.stderr
+
+
+def install_exiting_plugins(folder: Path) -> None:
+    (folder / "exiting_module.py").write_text(EXITING_SOURCE)
+    with (folder / "trial-1.0.dist-info" / "entry_points.txt").open("a") as file:
+        file.write(EXITING_ENTRIES)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "message"),
+    [
+        ("Exits", 'running "Exits" filter plugin: node one: SystemExit: 3 (exiting_module.py:7)'),
+        ("ExitsInKey", 'running "ExitsInKey" filter plugin: filter_cache_key: SystemExit: 3 (exiting_module.py:9)'),
+        ("ExitsInPermit", 'running Permit plugin "ExitsInPermit": SystemExit: 3 (exiting_module.py:16)'),
+    ],
+)
+def test_a_plugin_that_exits_fails_only_its_pods(folder: Path, plugin: str, message: str) -> None:
+    install_exiting_plugins(folder)
+    process = explain(folder, plugin, command="simulate")
+    assert process.returncode == 0
+    assert "2 pods waiting, 0 placed, 2 not placed" in process.stdout
+    assert message in process.stdout
+
+
+def test_a_plugin_that_exits_in_its_constructor_is_an_error_of_the_configuration(folder: Path) -> None:
+    install_exiting_plugins(folder)
+    process = explain(folder, "ExitsInConstructor")
+    assert process.returncode == 2
+    want = 'profiles[0]: initializing plugin "ExitsInConstructor": SystemExit: 3 (exiting_module.py:21)'
+    assert want in process.stderr
+
+
+def test_a_queue_sort_plugin_that_raises_is_named(folder: Path) -> None:
+    install_exiting_plugins(folder)
+    process = explain(folder, "SortsByTeam", command="simulate", enabled_at="queueSort")
+    assert process.returncode == 1
+    want = "extender: running QueueSort plugin \"SortsByTeam\": KeyError: 'team' (exiting_module.py:28)\n"
+    assert process.stderr == want
 
 
 @pytest.mark.parametrize("command", ["explain", "simulate"])

@@ -1,6 +1,7 @@
 """The adapters of per-node plugins name the node for which a plugin raises or returns an invalid result."""
 
 import re
+import sys
 from typing import Any
 
 import pytest
@@ -21,6 +22,11 @@ CASES: dict[str, tuple[Any, str]] = {
     "a filter that raises": (
         filter_plugin("Wrong")(lambda pod, node: node.labels["zone"]),
         "running \"Wrong\" filter plugin: node one: KeyError: 'zone' (tests/unit/framework/test_per_node_adapters.py)",
+    ),
+    "a score that exits": (
+        score_plugin("Wrong")(lambda pod, node: sys.exit(3)),
+        'running Score plugins: plugin "Wrong" failed with: '
+        "node one: SystemExit: 3 (tests/unit/framework/test_per_node_adapters.py)",
     ),
     "a filter that returns False": (
         filter_plugin("Wrong")(lambda pod, node: False),  # type: ignore[type-var]

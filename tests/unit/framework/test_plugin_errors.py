@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from extender.framework.plugin_errors import find_source_location, format_exception, get_defining_module, is_own_module
+from extender.framework.plugin_errors import (
+    SortKeyError,
+    check_sort_key,
+    find_source_location,
+    format_exception,
+    get_defining_module,
+    is_own_module,
+)
 from extender.plugins.node_name import NodeName
 
 SOURCE = """
@@ -26,10 +33,32 @@ def fail_without_text():
 """
 
 
-def load(name: str, file: str) -> ModuleType:
-    """Return the module *name* with `SOURCE`, as if it came from *file*."""
+QUEUE_SORT_SOURCE = """
+import sys
+
+def exit_with_text(self, entry):
+    sys.exit("no queue")
+
+def fail(self, entry):
+    raise KeyError("team")
+
+def return_nothing(self, entry):
+    return None
+
+def return_nan(self, entry):
+    return 1.0, float("nan")
+"""
+
+
+class QueueSort:
+    name = "ByTeam"
+    defining_module = "sorting"
+
+
+def load(name: str, file: str, source: str = SOURCE) -> ModuleType:
+    """Return the module *name* with *source*, as if it came from *file*."""
     module = ModuleType(name)
-    exec(compile(SOURCE, file, "exec"), vars(module))  # noqa: S102
+    exec(compile(source, file, "exec"), vars(module))  # noqa: S102
     return module
 
 
@@ -97,3 +126,26 @@ def test_an_exception_without_a_line_of_the_author_has_no_place() -> None:
 @pytest.mark.parametrize(("module", "own"), [("extender", True), ("extender.plugins", True), ("extender_gpu", False)])
 def test_only_modules_of_this_package_are_its_own(module: str, own: bool) -> None:
     assert is_own_module(module) is own
+
+
+SORTING = load("sorting", "/srv/site-packages/sorting.py", QUEUE_SORT_SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("sort_key", "message"),
+    [
+        (SORTING.exit_with_text, "SystemExit: no queue (sorting.py:5)"),
+        (SORTING.fail, "KeyError: 'team' (sorting.py:8)"),
+        (SORTING.return_nothing, "returned None, want a tuple of numbers"),
+        (SORTING.return_nan, "returned (1.0, nan), want a tuple of numbers"),
+    ],
+    ids=["it exits", "it raises", "it returns nothing", "a part is no number"],
+)
+def test_an_invalid_sort_key_names_the_plugin(sort_key: Any, message: str) -> None:
+    with pytest.raises(SortKeyError) as caught:
+        check_sort_key(sort_key)(QueueSort(), object())
+    assert str(caught.value) == f'running QueueSort plugin "ByTeam": {message}'
+
+
+def test_a_valid_sort_key_is_unchanged() -> None:
+    assert check_sort_key(lambda _self, _entry: (-1, 2.5))(QueueSort(), object()) == (-1, 2.5)

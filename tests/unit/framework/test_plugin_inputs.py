@@ -200,7 +200,7 @@ class Probe:
         return nodes
 
     def sort_key(self, entry: QueueSortEntry) -> Any:
-        return entry.pod.labels
+        return (entry.pod.labels,)
 
     def post_filter(self, pod: Any, snapshot: Any, attempt: Any) -> Any:
         return attempt.diagnosis
@@ -240,7 +240,7 @@ def test_the_scores_to_normalize_are_read_only_and_the_state_is_the_plugin_s_own
 
 def test_the_pod_of_a_queue_entry_is_read_only() -> None:
     cluster = make_attacked_cluster()
-    labels = PROBE.sort_key(QueueSortEntry(cluster.cache.snapshot().make_pod_info(cluster.pod("web")), 1.0, 0))
+    (labels,) = PROBE.sort_key(QueueSortEntry(cluster.cache.snapshot().make_pod_info(cluster.pod("web")), 1.0, 0))
     assert labels == {"app": "web"}
     with pytest.raises(TypeError):
         write(labels)

@@ -1,5 +1,7 @@
 """The queueing strategy that the hints of a pod's plugins select."""
 
+import sys
+
 import pytest
 
 from extender.framework.events import ActionType, ClusterEvent, EventResource
@@ -75,6 +77,13 @@ def test_hints_are_observed_with_their_outcome() -> None:
     )
     hints.is_pod_worth_requeuing(make_queued_pod("NodeAdd"), NODE_ADD)
     assert observed == [("NodeAdd", "NodeAdd", "Error")]
+
+
+def test_a_hint_that_exits_requeues_the_pod() -> None:
+    plugin = NodeAddPlugin("NodeAdd")
+    plugin.hint = lambda pod, event: sys.exit(3)
+    hints = QueueingHints({"default-scheduler": make_profile(plugin)})
+    assert hints.is_pod_worth_requeuing(make_queued_pod("NodeAdd"), NODE_ADD) is AFTER_BACKOFF
 
 
 def test_an_event_is_of_interest_if_a_plugin_registered_for_it() -> None:
