@@ -69,6 +69,10 @@ class Release:
         checks_device_limit_by_request: the error about the device limit of a claim names the request that exceeds it.
         clears_requests_of_common_config: a configuration that applies to all requests of an allocation lists none.
         explains_selector_errors: the error of a selector names the device, and gives advice if an attribute is missing.
+        supports_skipped_operations: devices may skip operations of the kubelet. A claim with such a device needs a node
+            that declares the feature DRAOptionalNodeOperations.
+        reads_list_attributes: selectors read attributes that are lists without the gate DRAListTypeAttributes, which
+            selects kube-scheduler's experimental allocator.
     """
 
     version: str
@@ -107,6 +111,8 @@ class Release:
     checks_device_limit_by_request: bool
     clears_requests_of_common_config: bool
     explains_selector_errors: bool
+    supports_skipped_operations: bool
+    reads_list_attributes: bool
 
     @property
     def minor_version(self) -> tuple[int, int]:
@@ -160,6 +166,8 @@ RELEASE_1_36: Final = Release(
     checks_device_limit_by_request=False,
     clears_requests_of_common_config=False,
     explains_selector_errors=False,
+    supports_skipped_operations=False,
+    reads_list_attributes=False,
 )
 RELEASE_1_37: Final = Release(
     version="1.37",
@@ -198,6 +206,8 @@ RELEASE_1_37: Final = Release(
     checks_device_limit_by_request=True,
     clears_requests_of_common_config=True,
     explains_selector_errors=True,
+    supports_skipped_operations=True,
+    reads_list_attributes=True,
 )
 
 RELEASES: Final[Mapping[str, Release]] = MappingProxyType(

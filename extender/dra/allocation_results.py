@@ -66,6 +66,7 @@ def _build_device_result(
         binding_failure_conditions=device.binding_failure_conditions if features.device_binding_and_status else (),
         share_id=make_share_id() if result.consumed_capacity is not None else None,
         consumed_capacity={key: amount.text for key, amount in (result.consumed_capacity or {}).items()},
+        skip_node_operations=result.device.slice.skipped_operations if features.needs_experimental_allocator else (),
     )
 
 

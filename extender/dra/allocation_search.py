@@ -1,9 +1,8 @@
 """Depth-first search for devices by claim, request and device, until the first complete allocation.
 
-The search is exhaustive and has upstream's order and shortcuts, so it selects the same devices. The selected devices
-determine the free devices for the next pod. The selected subrequests determine the score. If a device is
-rejected after its counters were consumed or after it was added to constraints, these changes are rolled back, as in
-kube-scheduler since 1.36.3.
+The search is exhaustive and has upstream's order and shortcuts, so it selects the same devices. They determine the free
+devices for the next pod, and the selected subrequests the score. If a device is rejected after its counters were
+consumed or after it was added to constraints, these changes are rolled back, as in kube-scheduler since 1.36.3.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Filter;
 dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate (1.36).
@@ -14,15 +13,15 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from extender.api.kinds.devices import DeviceSelector, ResourceClaim
+from extender.api.kinds.devices import ResourceClaim
 from extender.api.kinds.node import Node
 from extender.dra.allocated_devices import AllocatedDevices
-from extender.dra.cel.environment import CompileError, EvaluationError
 from extender.dra.constraints import Constraint, make_attribute_lookup
 from extender.dra.consumable_capacity import Amount, calculate_consumed_capacities, fits_capacity
 from extender.dra.device_pools import Pool
 from extender.dra.device_requests import ALLOCATION_MODE_ALL, NormalizedRequest, has_untolerated_taint
-from extender.dra.errors import AllocationError, AllocationTimeoutError, make_selector_error
+from extender.dra.device_selectors import match_selectors
+from extender.dra.errors import AllocationError, AllocationTimeoutError
 from extender.dra.features import Features
 from extender.dra.resource_slices import DeviceId, SliceDevice
 from extender.dra.shared_counters import CounterAllocator
@@ -144,24 +143,12 @@ class AllocationSearch:
         if device.device.binding_conditions and not self._features.device_binding_and_status:
             return False
         device_class = request.device_class
-        if not self._matches_selectors(device, device_class.spec.selectors, f"class {device_class.metadata.name}"):
+        location = f"class {device_class.metadata.name}"
+        if not match_selectors(device, device_class.spec.selectors, location, self._features):
             return False
-        if not self._matches_selectors(device, request.selectors, f"claim {claim.key}"):
+        if not match_selectors(device, request.selectors, f"claim {claim.key}", self._features):
             return False
         return not device.slice.per_device_node_selection or device.node_selection.matches(self._node)
-
-    def _matches_selectors(self, device: SliceDevice, selectors: Sequence[DeviceSelector], location: str) -> bool:
-        for number, selector in enumerate(selectors):
-            expression = selector.cel.expression if selector.cel is not None else ""
-            try:
-                if not device.matches_expression(expression, self._features.cel_features):
-                    return False
-            except CompileError as error:
-                raise AllocationError(f"{location}: selector #{number}: CEL compile error: {error}") from error
-            except EvaluationError as error:
-                explain = self._features.release.explains_selector_errors
-                raise make_selector_error(location, number, device.id, error, explain=explain) from error
-        return True
 
     def fits_capacity(
         self,
@@ -319,7 +306,8 @@ class AllocationSearch:
         if not (allow_multiple and request.admin_access) and self._is_in_use(device.id, request, indices.claim_index):
             return None
         uses_counters = bool(device.consumed_counters) and not (allow_multiple and self._is_shared_already(device.id))
-        if device.consumed_counters and not self._features.partitionable_devices:
+        is_unsupported = device.consumed_counters and not self._features.partitionable_devices
+        if is_unsupported or not self._features.can_skip_operations(device.slice.skipped_operations, self._node):
             return None
         if uses_counters and not self._counters.consume(device, pool):
             return None
@@ -369,7 +357,7 @@ class AllocationSearch:
         self, indices: DeviceIndices, request: NormalizedRequest, device: SliceDevice, *, must: bool
     ) -> bool:
         claim = self.claims[indices.claim_index]
-        find_attribute = make_attribute_lookup(request, device, self._features.cel_features)
+        find_attribute = make_attribute_lookup(request, device)
         for constraint_index, constraint in enumerate(claim.constraints):
             if constraint.add(request.base_name, request.subrequest_name, find_attribute):
                 continue

@@ -123,7 +123,7 @@ class Allocator:
         self._slice_index = SliceIndex(
             slices,
             partitionable_devices=self._features.partitionable_devices,
-            restricts_counter_slices=self._features.release.restricts_counter_slices,
+            restricts_counter_slices=self._features.restricts_counter_slices,
             compatibility_groups=self._features.compatibility_groups,
         )
 
@@ -215,12 +215,7 @@ class Allocator:
         if min_device_count > ALLOCATION_RESULTS_MAX_SIZE:
             message = f"claim {claim.key}: number of requested devices {min_device_count}"
             raise AllocationError(f"{message} exceeds the claim limit of {ALLOCATION_RESULTS_MAX_SIZE}")
-        constraints = build_constraints(
-            claim,
-            supports_distinct_attribute=self._features.needs_non_stable_allocator,
-            compares_all_distinct_devices=self._features.release.compares_all_distinct_devices,
-        )
-        return ClaimAllocation(claim, requests, constraints)
+        return ClaimAllocation(claim, requests, build_constraints(claim, self._features))
 
     def _prepare_request(
         self, claim: ResourceClaim, request: NormalizedRequest, search: AllocationSearch, pools: Sequence[Pool]

@@ -9,9 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from extender.api.kinds.devices import DeviceAttribute, DeviceConstraint, ResourceClaim
-from extender.dra.cel.environment import CelFeatures, CompileError, EvaluationError
+from extender.dra.cel.environment import CompileError, EvaluationError
 from extender.dra.device_requests import NormalizedRequest
 from extender.dra.errors import AllocationError
+from extender.dra.features import Features
 from extender.dra.resource_slices import SliceDevice
 
 AttributeLookup = Callable[[str], DeviceAttribute | None]
@@ -31,6 +32,20 @@ def _get_attribute_value(attribute: DeviceAttribute) -> _AttributeValue | None:
         if value is not None:
             return (value_type, value)
     return None
+
+
+def _get_attribute_values(attribute: DeviceAttribute) -> frozenset[_AttributeValue]:
+    """Return the types and values of an attribute, which may be a list; empty if it has no comparable value."""
+    for value_type, values in (
+        ("int", attribute.int_values),
+        ("bool", attribute.bool_values),
+        ("string", attribute.string_values),
+        ("version", attribute.version_values),
+    ):
+        if values:
+            return frozenset((value_type, value) for value in values)
+    value = _get_attribute_value(attribute)
+    return frozenset(() if value is None else (value,))
 
 
 class Constraint(ABC):
@@ -58,7 +73,7 @@ class Constraint(ABC):
         if not self._covers(request, subrequest):
             return True
         attribute = find_attribute(self._attribute)
-        return attribute is not None and self._add_value(request, _get_attribute_value(attribute))
+        return attribute is not None and self._add_attribute(request, attribute)
 
     def remove(self, request: str, subrequest: str) -> None:
         """Remove a device that was added. As upstream, devices are removed in reverse order."""
@@ -66,8 +81,8 @@ class Constraint(ABC):
             self._remove_value(request)
 
     @abstractmethod
-    def _add_value(self, request: str, value: _AttributeValue | None) -> bool:
-        """Add a device with *value*, None if it is not comparable; return whether the constraint allows it."""
+    def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:
+        """Add a device with *attribute*; return whether the constraint allows it."""
 
     @abstractmethod
     def _remove_value(self, request: str) -> None:
@@ -84,7 +99,8 @@ class MatchAttributeConstraint(Constraint):
         self._count = 0
         self._attribute_value: _AttributeValue | None = None
 
-    def _add_value(self, request: str, value: _AttributeValue | None) -> bool:  # noqa: ARG002  equal for all requests
+    def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:  # noqa: ARG002  equal for all requests
+        value = _get_attribute_value(attribute)
         if self._count == 0:
             self._attribute_value = value
         elif value is None or value != self._attribute_value:
@@ -109,7 +125,8 @@ class DistinctAttributePerRequestConstraint(Constraint):
         self._count = 0
         self._values: dict[str, _AttributeValue | None] = {}
 
-    def _add_value(self, request: str, value: _AttributeValue | None) -> bool:
+    def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:
+        value = _get_attribute_value(attribute)
         if self._count and self._values and (value is None or value in self._values.values()):
             return False
         self._values[request] = value
@@ -134,7 +151,8 @@ class DistinctAttributeConstraint(Constraint):
         super().__init__(attribute, constraint)
         self._values: list[_AttributeValue | None] = []
 
-    def _add_value(self, request: str, value: _AttributeValue | None) -> bool:  # noqa: ARG002  equal for all requests
+    def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:  # noqa: ARG002  equal for all requests
+        value = _get_attribute_value(attribute)
         if self._values and (value is None or value in self._values):
             return False
         self._values.append(value)
@@ -144,27 +162,71 @@ class DistinctAttributeConstraint(Constraint):
         self._values.pop()
 
 
-def build_constraints(
-    claim: ResourceClaim, *, supports_distinct_attribute: bool, compares_all_distinct_devices: bool = False
-) -> list[Constraint]:
-    """Return the constraints of *claim*. No device is added to them yet.
+class MatchListConstraint(Constraint):
+    """The constraint matchAttribute on attributes that may be lists: all devices have a value in common.
 
-    Args:
-        claim: the claim.
-        supports_distinct_attribute: whether distinctAttribute is supported.
-        compares_all_distinct_devices: whether distinctAttribute compares all devices of a request.
+    Source: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go,
+    matchAttributeConstraint (1.37).
+    """
+
+    __slots__ = ("_common_values",)
+
+    def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
+        super().__init__(attribute, constraint)
+        self._common_values: list[frozenset[_AttributeValue]] = []
+
+    def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:  # noqa: ARG002  equal for all requests
+        values = _get_attribute_values(attribute)
+        common_values = values & self._common_values[-1] if self._common_values else values
+        if common_values:
+            self._common_values.append(common_values)
+        return bool(common_values)
+
+    def _remove_value(self, request: str) -> None:  # noqa: ARG002  the last device is removed
+        self._common_values.pop()
+
+
+class DistinctListConstraint(Constraint):
+    """The constraint distinctAttribute on attributes that may be lists: no two devices have a value in common.
+
+    Source: dynamic-resource-allocation/structured/internal/experimental/constraint.go, distinctAttributeConstraint
+    (1.37).
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
+        super().__init__(attribute, constraint)
+        self._values: list[frozenset[_AttributeValue]] = []
+
+    def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:  # noqa: ARG002  equal for all requests
+        values = _get_attribute_values(attribute)
+        is_distinct = bool(values) and all(map(values.isdisjoint, self._values))
+        if is_distinct:
+            self._values.append(values)
+        return is_distinct
+
+    def _remove_value(self, request: str) -> None:  # noqa: ARG002  the last device is removed
+        self._values.pop()
+
+
+def build_constraints(claim: ResourceClaim, features: Features) -> list[Constraint]:
+    """Return the constraints of *claim*. No device is added to them yet.
 
     Raises:
         AllocationError: the type of a constraint is unknown.
     """
+    match_constraint: type[Constraint] = MatchAttributeConstraint
+    distinct_constraint: type[Constraint] = DistinctAttributePerRequestConstraint
+    if features.compares_lists:
+        match_constraint, distinct_constraint = MatchListConstraint, DistinctListConstraint
+    elif features.release.compares_all_distinct_devices:
+        distinct_constraint = DistinctAttributeConstraint
     constraints: list[Constraint] = []
     for number, constraint in enumerate(claim.spec.devices.constraints):
         if constraint.match_attribute is not None:
-            constraints.append(MatchAttributeConstraint(constraint.match_attribute, constraint))
-        elif constraint.distinct_attribute is not None and supports_distinct_attribute:
-            distinct_constraint = (
-                DistinctAttributeConstraint if compares_all_distinct_devices else DistinctAttributePerRequestConstraint
-            )
+            constraints.append(match_constraint(constraint.match_attribute, constraint))
+        elif constraint.distinct_attribute is not None and features.needs_non_stable_allocator:
             constraints.append(distinct_constraint(constraint.distinct_attribute, constraint))
         else:
             raise AllocationError(
@@ -173,9 +235,7 @@ def build_constraints(
     return constraints
 
 
-def make_attribute_lookup(
-    request: NormalizedRequest, device: SliceDevice, cel_features: CelFeatures
-) -> AttributeLookup:
+def make_attribute_lookup(request: NormalizedRequest, device: SliceDevice) -> AttributeLookup:
     """Return the function that returns an attribute of *device* for *request*, which may derive it.
 
     The function raises an AllocationError if the expression of a derived attribute is invalid or its evaluation fails.
@@ -189,7 +249,7 @@ def make_attribute_lookup(
         if expression is None:
             return device.find_attribute(name)
         try:
-            return device.derive_attribute(expression, cel_features)
+            return device.derive_attribute(expression)
         except CompileError as error:
             raise AllocationError(f"compile derived attribute {name} failed: {error}") from error
         except EvaluationError as error:

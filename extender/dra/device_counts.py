@@ -81,11 +81,11 @@ class DeviceCounter:
         """Return the number of *devices* that match the class, and the number in use; None if a selector fails."""
         total_count = in_use_count = 0
         expressions = [selector.cel.expression for selector in device_class.spec.selectors if selector.cel is not None]
-        cel_features = self._features.cel_features
+        reads_lists = self._features.reads_list_attributes
         for device in devices:
             try:
                 matches = all(
-                    device.matches_expression(expression, cel_features, allow_multiple=False)
+                    device.matches_expression(expression, reads_lists=reads_lists, allow_multiple=False)
                     for expression in expressions
                 )
             except (CompileError, EvaluationError):

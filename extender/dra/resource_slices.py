@@ -10,7 +10,6 @@ from extender.api.kinds.devices import Device, DeviceAttribute, ResourceSlice
 from extender.api.kinds.node import Node
 from extender.api.matching import CompiledNodeSelector, compile_strict_node_selector
 from extender.dra.cel.environment import (
-    CelFeatures,
     CompiledExpression,
     CompileError,
     DeviceValues,
@@ -101,8 +100,8 @@ class SliceDevice:
         self.device = device
         self.slice = compiled_slice
         self.allow_multiple_allocations = bool(device.allow_multiple_allocations)
-        self._expression_results: dict[tuple[str, CelFeatures, bool], bool] = {}
-        self._derived_attributes: dict[tuple[str, CelFeatures], DeviceAttribute] = {}
+        self._expression_results: dict[tuple[str, bool, bool], bool] = {}
+        self._derived_attributes: dict[str, DeviceAttribute] = {}
 
     @cached_property
     def node_selection(self) -> NodeSelection:
@@ -134,31 +133,28 @@ class SliceDevice:
         domain, slash, short_name = name.partition("/")
         return attributes.get(short_name) if slash and domain == self.id[0] else None
 
-    def matches_expression(
-        self, expression: str, cel_features: CelFeatures, *, allow_multiple: bool | None = None
-    ) -> bool:
+    def matches_expression(self, expression: str, *, reads_lists: bool, allow_multiple: bool) -> bool:
         """Evaluate *expression* on the device and cache the result.
 
         Args:
             expression: the CEL expression.
-            cel_features: the enabled CEL features.
-            allow_multiple: the value of allowMultipleAllocations in the expression; None: the device's own value.
+            reads_lists: whether attributes may be lists. Otherwise an attribute that is a list is an error.
+            allow_multiple: the value of allowMultipleAllocations in the expression.
 
         Raises:
             CompileError: the expression does not compile.
             EvaluationError: the evaluation fails on this device.
         """
-        shareable = self.allow_multiple_allocations if allow_multiple is None else allow_multiple
-        key = (expression, cel_features, shareable)
+        key = (expression, reads_lists, allow_multiple)
         result = self._expression_results.get(key)
         if result is None:
-            program = get_or_compile(expression, cel_features)
-            attributes, capacity = self._build_cel_values(cel_features)
-            values = DeviceValues(self.id[0], shareable, attributes, capacity)
+            program = get_or_compile(expression)
+            attributes, capacity = self._build_cel_values(reads_lists=reads_lists)
+            values = DeviceValues(self.id[0], allow_multiple, attributes, capacity)
             result = self._expression_results[key] = program.matches(values)
         return result
 
-    def derive_attribute(self, expression: str, cel_features: CelFeatures) -> DeviceAttribute:
+    def derive_attribute(self, expression: str) -> DeviceAttribute:
         """Evaluate the *expression* of a derived attribute on the device and cache the result.
 
         Raises:
@@ -167,24 +163,23 @@ class SliceDevice:
 
         Source: dynamic-resource-allocation/cel/compile.go, CompilationResult.EvaluateDerivedAttribute (1.37).
         """
-        key = (expression, cel_features)
-        attribute = self._derived_attributes.get(key)
+        attribute = self._derived_attributes.get(expression)
         if attribute is None:
-            program = get_or_compile(expression, cel_features, ExpressionUse.DERIVED_ATTRIBUTE)
-            attributes, capacity = self._build_cel_values(cel_features)
+            program = get_or_compile(expression, ExpressionUse.DERIVED_ATTRIBUTE)
+            attributes, capacity = self._build_cel_values(reads_lists=True)
             values = DeviceValues(self.id[0], self.allow_multiple_allocations, attributes, capacity)
-            attribute = self._derived_attributes[key] = _make_attribute(program.evaluate(values))
+            attribute = self._derived_attributes[expression] = _make_attribute(program.evaluate(values))
         return attribute
 
-    def _build_cel_values(
-        self, cel_features: CelFeatures
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    def _build_cel_values(self, *, reads_lists: bool) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
         driver = self.id[0]
         attributes: dict[str, dict[str, Any]] = {}
         for name, attribute in self.device.attributes.items():
             domain, short_name = _split_qualified_name(name, driver)
             try:
-                attributes.setdefault(domain, {})[short_name] = _convert_attribute_value(attribute, cel_features)
+                attributes.setdefault(domain, {})[short_name] = _convert_attribute_value(
+                    attribute, reads_lists=reads_lists
+                )
             except ValueError as error:
                 raise EvaluationError(f"attribute {name}: {error}") from error
         capacity: dict[str, dict[str, Any]] = {}
@@ -199,8 +194,8 @@ def _split_qualified_name(name: str, driver: str) -> tuple[str, str]:
     return (domain, short_name) if slash else (driver, name)
 
 
-def _convert_attribute_value(attribute: DeviceAttribute, cel_features: CelFeatures) -> Any:
-    if cel_features.list_type_attributes:
+def _convert_attribute_value(attribute: DeviceAttribute, *, reads_lists: bool) -> Any:
+    if reads_lists:
         for values in (attribute.int_values, attribute.bool_values, attribute.string_values):
             if values:
                 return list(values)
@@ -248,22 +243,20 @@ def _get_text_or_number(value: Any) -> Any:
 
 
 _MAX_CACHED_EXPRESSIONS = 4096
-_expression_cache: dict[tuple[str, CelFeatures, ExpressionUse], CompiledExpression | CompileError] = {}
+_expression_cache: dict[tuple[str, ExpressionUse], CompiledExpression | CompileError] = {}
 
 
-def get_or_compile(
-    expression: str, cel_features: CelFeatures, use: ExpressionUse = ExpressionUse.SELECTOR
-) -> CompiledExpression:
+def get_or_compile(expression: str, use: ExpressionUse = ExpressionUse.SELECTOR) -> CompiledExpression:
     """Return the compiled *expression*, from the cache if possible. A full cache evicts its oldest entry.
 
     Raises:
         CompileError: the expression does not compile, or its value has no type for its *use*.
     """
-    key = (expression, cel_features, use)
+    key = (expression, use)
     compiled_expression = _expression_cache.get(key)
     if compiled_expression is None:
         try:
-            compiled_expression = compile_expression(expression, cel_features, use)
+            compiled_expression = compile_expression(expression, use)
         except CompileError as error:
             compiled_expression = error
         if len(_expression_cache) >= _MAX_CACHED_EXPRESSIONS:
@@ -309,6 +302,11 @@ class CompiledSlice:
     def pool_id(self) -> PoolId:
         """The pool that the slice belongs to."""
         return (self.driver, self.pool)
+
+    @property
+    def skipped_operations(self) -> tuple[str, ...]:
+        """The operations of the kubelet that its devices skip."""
+        return self.resource_slice.spec.skip_node_operations
 
     @property
     def uses_partitionable_devices(self) -> bool:

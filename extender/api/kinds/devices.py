@@ -123,6 +123,7 @@ class ResourceSliceSpec(KubernetesStruct, frozen=True, kw_only=True):
     per_device_node_selection: bool | None = None
     devices: tuple[Device, ...] = ()
     shared_counters: tuple[CounterSet, ...] = ()
+    skip_node_operations: tuple[str, ...] = ()
 
 
 class ResourceSlice(KubernetesObject, frozen=True, kw_only=True):
@@ -242,6 +243,7 @@ class DeviceRequestAllocationResult(KubernetesStruct, frozen=True, kw_only=True)
     binding_failure_conditions: tuple[str, ...] = ()
     share_id: str | None = field(default=None, name="shareID")
     consumed_capacity: ResourceList = field(default_factory=dict)
+    skip_node_operations: tuple[str, ...] = ()
 
 
 class DeviceAllocationConfiguration(KubernetesStruct, frozen=True, kw_only=True):

@@ -41,18 +41,6 @@ extensions:
 """The library's extensions that are part of Kubernetes' environment."""
 
 
-class CelFeatures(NamedTuple):
-    """The optional features of CEL selectors, named after their gates.
-
-    Attributes:
-        consumable_capacity: whether devices have the field allowMultipleAllocations.
-        list_type_attributes: whether list-type attributes and the function `includes` exist.
-    """
-
-    consumable_capacity: bool = True
-    list_type_attributes: bool = False
-
-
 class ExpressionUse(Enum):
     """What the value of an expression is used for, which determines its types."""
 
@@ -135,7 +123,11 @@ def _build_declarations(functions: tuple[Function, ...], types: Mapping[str, Any
 
 
 @cache
-def _create_environment(cel_features: CelFeatures, *, device_as_value: bool) -> Any:
+def _create_environment(*, device_as_value: bool) -> Any:
+    """Return the environment of stored expressions, in which no feature gate removes a field or a function.
+
+    Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
+    """
     library = _load_library()
     cel_types = library.cel.Type
     message_type = cel_types(_MESSAGE_TYPE)
@@ -159,19 +151,16 @@ def _create_environment(cel_features: CelFeatures, *, device_as_value: bool) -> 
     }
     attributes = cel_types.Map(cel_types.STRING, cel_types.Map(cel_types.STRING, cel_types.DYN))
     capacity = cel_types.Map(cel_types.STRING, cel_types.Map(cel_types.STRING, message_type))
-    variables = {"device.driver": cel_types.STRING}
+    variables = {"device.driver": cel_types.STRING, "device.allowMultipleAllocations": cel_types.BOOL}
     for name, cel_type in (("attributes", attributes), ("capacity", capacity)):
         variables[f"device.{name}"] = variables[f"device.{EXISTING_DOMAIN_MAPS[name]}"] = cel_type
-    if cel_features.consumable_capacity:
-        variables["device.allowMultipleAllocations"] = cel_types.BOOL
     if device_as_value:
         variables["device"] = cel_types.Map(cel_types.STRING, cel_types.DYN)
-    includes = INCLUDES if cel_features.list_type_attributes else ()
     return library.cel.NewEnv(
         library.pool,
         variables=variables,
         config=library.cel.NewEnvConfigFromYaml(_EXTENSIONS),
-        functions=_build_declarations((*FUNCTIONS, *EQUALITY, *includes), types_by_name, library),
+        functions=_build_declarations((*FUNCTIONS, *EQUALITY, *INCLUDES), types_by_name, library),
     )
 
 
@@ -318,9 +307,7 @@ def _find_type_error(return_type: str, use: ExpressionUse) -> str:
     return f"must evaluate to {scalars} or a list of these scalars, not {type_name}"
 
 
-def compile_expression(
-    expression: str, cel_features: CelFeatures, use: ExpressionUse = ExpressionUse.SELECTOR
-) -> CompiledExpression:
+def compile_expression(expression: str, use: ExpressionUse = ExpressionUse.SELECTOR) -> CompiledExpression:
     """Compile *expression*.
 
     Raises:
@@ -330,7 +317,7 @@ def compile_expression(
         raise CompileError(f"must be no longer than {MAX_LENGTH} characters, has {len(expression)}")
     if name := find_reserved_name(expression):
         raise CompileError(f"compilation failed: undeclared reference to '{name}'")
-    program, source = _compile_text(expression, cel_features)
+    program, source = _compile_text(expression)
     if type_error := _find_type_error(str(program.return_type()), use):
         raise CompileError(type_error)
     try:
@@ -342,18 +329,18 @@ def compile_expression(
         program,
         source,
         compared.words,
-        (lambda: CompiledExpression(*_compile_text(compared.text, cel_features))) if compared.words else None,
+        (lambda: CompiledExpression(*_compile_text(compared.text))) if compared.words else None,
     )
 
 
-def _compile_text(expression: str, cel_features: CelFeatures) -> tuple[Any, RewrittenExpression]:
+def _compile_text(expression: str) -> tuple[Any, RewrittenExpression]:
     """Return the program of *expression*, and its rewritten text.
 
     Raises:
         CompileError: the expression is invalid.
     """
     source = rewrite_device(rewrite_calls(expression))
-    environment = _create_environment(cel_features, device_as_value=source.device_as_value)
+    environment = _create_environment(device_as_value=source.device_as_value)
     try:
         program, type_checked = _compile_program(environment, source.text)
     except Exception as error:

@@ -293,4 +293,4 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     *_STRING_ARGUMENTS,
     *FORMATS,
 )
-"""The functions that need no feature gate."""
+"""The functions of all values."""

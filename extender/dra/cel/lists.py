@@ -135,4 +135,4 @@ INCLUDES: Final = tuple(
     for attribute_type in ("list(dyn)", *_SCALARS)
     for value_type in _SCALARS
 )
-"""The functions of the gate DRAListTypeAttributes."""
+"""The functions of list-type attributes."""

@@ -17,9 +17,11 @@ from extender.api.requests import PodResourcesOptions
 from extender.cache.node_matching import match_node_selector
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import BoolArray
+from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.dra.allocator import Allocator, ClaimsToAllocate
 from extender.dra.errors import AllocationError, AllocationTimeoutError, NodeAllocationError
 from extender.dra.extended_resources import ExtendedResourceRequests, build_device_requests
+from extender.dra.features import OPTIONAL_NODE_OPERATIONS
 from extender.framework.status import Code, Reason, Rejection
 from extender.plugins.dynamic_resources.node_resources import NodeResourcesCheck, find_nodes_with_shared_claims
 from extender.plugins.dynamic_resources.state import AllocationRequest, StateData
@@ -38,12 +40,14 @@ class FilterContext(NamedTuple):
         device_classes: the device classes by extended resource.
         timeout: the timeout for one node in seconds; 0 means no timeout.
         resources_options: the options for computing requests; None if the gate DRANodeAllocatableResources is off.
+        release: the emulated release.
     """
 
     allocator: Allocator
     device_classes: dict[str, DeviceClass]
     timeout: float
     resources_options: PodResourcesOptions | None = None
+    release: Release = DEFAULT_RELEASE
 
 
 class _RejectedNodes:
@@ -76,6 +80,8 @@ def find_rejections(state_data: StateData, nodes: NodeView, context: FilterConte
     rejected_nodes = _RejectedNodes(size)
     node_groups = _group_nodes_by_required_devices(state_data, nodes, rejected_nodes)
     unavailable_by_claim = _find_unavailable(state_data, nodes)
+    if context.release.supports_skipped_operations:
+        _add_nodes_without_skipping(unavailable_by_claim, state_data, nodes)
     has_unavailable_claim = np.zeros(size, dtype=np.bool_)
     for mask in unavailable_by_claim.values():
         has_unavailable_claim |= mask
@@ -140,6 +146,23 @@ def _find_unavailable(state_data: StateData, nodes: NodeView) -> dict[int, BoolA
         elif selector is not None:
             unavailable_by_claim[index] = ~match_node_selector(nodes, selector)
     return unavailable_by_claim
+
+
+def _add_nodes_without_skipping(
+    unavailable_by_claim: dict[int, BoolArray], state_data: StateData, nodes: NodeView
+) -> None:
+    """Add the nodes that do not declare DRAOptionalNodeOperations for each claim with a device that needs it.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
+    allocationResultRequiresDRAOptionalNodeOperations (1.37).
+    """
+    for index, claim in enumerate(state_data.claims):
+        allocation = claim.status.allocation
+        if allocation is not None and any(result.skip_node_operations for result in allocation.devices.results):
+            feature_sets = nodes.snapshot.symbols.feature_sets
+            lacks_feature = np.array([OPTIONAL_NODE_OPERATIONS not in features for features in feature_sets])
+            mask = lacks_feature[nodes.feature_set_ids]
+            unavailable_by_claim[index] = unavailable_by_claim.get(index, mask) | mask
 
 
 def _record_unavailable(state_data: StateData, index: int, nodes: NodeView, unavailable_nodes: BoolArray) -> None:

@@ -263,7 +263,7 @@ class DynamicResources:
         if not isinstance(state, StateData):
             return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
         classes = self._versioned_device_classes[1]
-        context = FilterContext(self._allocator, classes, self._filter_timeout, self._resources_options)
+        context = FilterContext(self._allocator, classes, self._filter_timeout, self._resources_options, self._release)
         return find_rejections(state, nodes, context)
 
     def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002  the extension point's signature

@@ -1,4 +1,4 @@
-"""Adds fields of devices and requests that gates of 1.37 guard: compatibility groups and derived attributes."""
+"""Adds fields of devices and requests that gates of 1.37 guard: groups, derived attributes, lists, operations."""
 
 from typing import Any, Final
 
@@ -16,6 +16,9 @@ _EXPRESSIONS: Final = (
     'device.driver.startsWith("gpu")',
     f'device.attributes["{_GPU}"].index',
 )
+_NON_STABLE: Final = ("DRAConsumableCapacity", "DRAFractionalCapacityRange", "DRADeviceBindingConditions")
+"""Gates that are on by default and need another allocator than the stable one."""
+
 _RARE_EXPRESSIONS: Final = ("[1, 2]", "[]", "1.5", "no_such_variable")
 
 
@@ -28,7 +31,38 @@ def add_gated_device_fields(builder: ClusterBuilder) -> dict[str, bool]:
         for item in builder.items:
             if item["kind"] == "ResourceClaim" and not item["status"] and builder.chance(0.7):
                 _derive_attributes(builder, item["spec"]["devices"])
+    return {**gates, **_add_skipped_operations(builder)}
+
+
+def _add_skipped_operations(builder: ClusterBuilder) -> dict[str, bool]:
+    """Let devices skip operations of the kubelet, and return gates that select another allocator."""
+    gates = {name: True for name in ("DRAOptionalNodeOperations", "DRAListTypeAttributes") if builder.chance(0.3)}
+    if builder.chance(0.3):
+        gates.update(dict.fromkeys(_NON_STABLE, False))
+    if builder.chance(0.7):
+        _make_lists(builder)
+    if builder.chance(0.3):
+        return gates
+    for item in builder.items:
+        if item["kind"] == "Node" and builder.chance(0.6):
+            features = item["status"].setdefault("declaredFeatures", [])
+            item["status"]["declaredFeatures"] = sorted((*features, "DRAOptionalNodeOperations"))
+        elif item["kind"] == "ResourceSlice" and builder.chance(0.5):
+            item["spec"]["skipNodeOperations"] = ["*"]
+        elif item["kind"] == "ResourceClaim" and builder.chance(0.5):
+            for result in item["status"].get("allocation", {}).get("devices", {}).get("results", []):
+                result["skipNodeOperations"] = ["NodeUnprepareResources"]
     return gates
+
+
+def _make_lists(builder: ClusterBuilder) -> None:
+    """Replace texts and numbers of devices by lists."""
+    for item in builder.items:
+        for device in item["spec"].get("devices", ()) if item["kind"] == "ResourceSlice" else ():
+            for attribute in device.get("attributes", {}).values():
+                for kind, more in (("int", (0, 1, 2)), ("string", ("A100", "x"))):
+                    if kind in attribute and builder.chance(0.4):
+                        attribute[f"{kind}s"] = sorted({attribute.pop(kind), builder.pick(more)})
 
 
 def _add_compatibility_groups(builder: ClusterBuilder) -> None:

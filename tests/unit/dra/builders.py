@@ -63,6 +63,7 @@ def make_slice(raw: Raw) -> Any:
                 "pool": {**pool, "resourceSliceCount": raw.get("count", 1)},
                 "devices": [make_device(name, body) for name, body in (raw.get("devices") or {}).items()],
                 "sharedCounters": raw.get("counters", []),
+                "skipNodeOperations": raw.get("skips", []),
                 **node_selection,
             },
         }
@@ -130,7 +131,7 @@ def make_cluster_with_devices(case: Raw) -> Cache:
     ]
     classes = {"gpu": [], **case.get("classes", {})}
     return make_cluster(
-        make_node("n", labels=case.get("labels", {})),
+        make_node("n", labels=case.get("labels", {}), features=case.get("features", ())),
         *map(make_slice, case.get("slices", ())),
         *(make_device_class(name, *expressions) for name, expressions in classes.items()),
         *allocated,

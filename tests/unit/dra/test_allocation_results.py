@@ -53,3 +53,22 @@ def test_a_configuration_for_all_requests_names_none_since_1_37(
         features = make_features(FeatureGates(release=release))
         (result,) = build_allocation_results([claim], allocation, "n", features, lambda: "id")
         assert [(entry.source, entry.requests) for entry in result.devices.config] == [("FromClaim", n) for n in names]
+
+
+@pytest.mark.parametrize(
+    ("gate", "want"), [("DRAOptionalNodeOperations", ("*",)), ("DRAConsumableCapacity", ())], ids=["with", "without"]
+)
+def test_the_experimental_allocator_copies_the_skipped_operations(gate: str, want: tuple[str, ...]) -> None:
+    """Source: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go,
+    Allocator.Allocate (1.37).
+    """
+    gates, claim = {gate: True}, make_claim("c", {"r": {}})
+    raw_slice = {"devices": {"a": {}}, "skips": ["*"]}
+    snapshot = make_cluster_with_devices({"slices": [raw_slice], "features": ["DRAOptionalNodeOperations"]}).snapshot()
+    allocator = make_allocator(gates, RELEASE_1_37)
+    allocator.sync(snapshot)
+    allocation = allocator.allocate(allocator.prepare([claim]), snapshot.nodes[0], 0)
+    assert allocation is not None
+    features = make_features(FeatureGates(gates, RELEASE_1_37))
+    (result,) = build_allocation_results([claim], allocation, "n", features, lambda: "id")
+    assert result.devices.results[0].skip_node_operations == want

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from extender.dra.cel.environment import (
-    CelFeatures,
     CompileError,
     DeviceValues,
     EvaluationError,
@@ -143,7 +142,7 @@ DEVICE = DeviceValues(
     ],
 )  # fmt: skip
 def test_an_expression_evaluates_to(expression: str, want: bool) -> None:
-    assert compile_expression(expression, CelFeatures()).matches(DEVICE) is want
+    assert compile_expression(expression).matches(DEVICE) is want
 
 
 @pytest.mark.parametrize(
@@ -182,7 +181,7 @@ def test_an_expression_evaluates_to(expression: str, want: bool) -> None:
 )  # fmt: skip
 def test_an_expression_fails_with(expression: str, want: str) -> None:
     with pytest.raises(EvaluationError, match=want):
-        compile_expression(expression, CelFeatures()).matches(DEVICE)
+        compile_expression(expression).matches(DEVICE)
 
 
 @pytest.mark.parametrize(
@@ -212,22 +211,14 @@ def test_an_expression_fails_with(expression: str, want: str) -> None:
 )  # fmt: skip
 def test_an_expression_does_not_compile(expression: str, want: str) -> None:
     with pytest.raises(CompileError, match=want):
-        compile_expression(expression, CelFeatures())
+        compile_expression(expression)
 
 
-def test_allow_multiple_allocations_is_undeclared_without_its_gate() -> None:
-    with pytest.raises(CompileError, match="undeclared reference"):
-        compile_expression("device.allowMultipleAllocations", CelFeatures(consumable_capacity=False))
-
-
-def test_includes_works_on_list_attributes_with_the_gate() -> None:
+def test_includes_works_on_list_attributes() -> None:
     lists: dict[str, Any] = {"gpu.example.com": {"links": [1, 2], "names": ["a"]}}
     device = DeviceValues("gpu.example.com", allow_multiple_allocations=False, attributes=lists, capacity={})
-    cel_features = CelFeatures(list_type_attributes=True)
-    assert compile_expression(f"{ATTRS}.links.includes(2) && {ATTRS}.names.includes('a')", cel_features).matches(device)
-    assert not compile_expression(f"{ATTRS}.links.includes(3)", cel_features).matches(device)
-    with pytest.raises(CompileError):
-        compile_expression(f"{ATTRS}.links.includes(2)", CelFeatures())
+    assert compile_expression(f"{ATTRS}.links.includes(2) && {ATTRS}.names.includes('a')").matches(device)
+    assert not compile_expression(f"{ATTRS}.links.includes(3)").matches(device)
 
 
 def test_a_loop_over_a_million_elements_is_cancelled() -> None:
@@ -236,7 +227,7 @@ def test_a_loop_over_a_million_elements_is_cancelled() -> None:
     for name in "abcdef":
         expression = f"{ten}.all({name}, {expression})"
     with pytest.raises(EvaluationError, match="cost limit exceeded"):
-        compile_expression(expression, CelFeatures()).matches(DEVICE)
+        compile_expression(expression).matches(DEVICE)
 
 
 @pytest.mark.parametrize(
@@ -258,13 +249,13 @@ def test_a_loop_over_a_million_elements_is_cancelled() -> None:
     ],
 )
 def test_a_named_format_validates_texts(name: str, valid: str, invalid: str) -> None:
-    assert not compile_expression(f'format.{name}().validate("{valid}").hasValue()', CelFeatures()).matches(DEVICE)
+    assert not compile_expression(f'format.{name}().validate("{valid}").hasValue()').matches(DEVICE)
     by_name = f'format.named("{name}").value()'
-    assert compile_expression(f'{by_name}.validate("{invalid}").hasValue()', CelFeatures()).matches(DEVICE)
+    assert compile_expression(f'{by_name}.validate("{invalid}").hasValue()').matches(DEVICE)
 
 
 def test_each_evaluation_has_its_own_cost() -> None:
-    expression = compile_expression("lists.range(600).distinct().size() == 600", CelFeatures())
+    expression = compile_expression("lists.range(600).distinct().size() == 600")
     assert [expression.matches(DEVICE) for _ in range(3)] == [True, True, True]
 
 
@@ -283,7 +274,7 @@ def test_each_evaluation_has_its_own_cost() -> None:
 )
 def test_the_value_of_a_derived_attribute_is_a_scalar_or_a_list(expression: str, value: object) -> None:
     """Source: dynamic-resource-allocation/cel/compile.go, valToDeviceAttribute (1.37)."""
-    derived = compile_expression(expression, CelFeatures(), ExpressionUse.DERIVED_ATTRIBUTE).evaluate(DEVICE)
+    derived = compile_expression(expression, ExpressionUse.DERIVED_ATTRIBUTE).evaluate(DEVICE)
     assert derived == value
     assert type(derived) is type(value)
 
@@ -299,7 +290,7 @@ def test_the_value_of_a_derived_attribute_is_a_scalar_or_a_list(expression: str,
 )
 def test_a_value_that_is_no_attribute_is_an_error(expression: str, message: str) -> None:
     with pytest.raises(EvaluationError, match=message):
-        compile_expression(expression, CelFeatures(), ExpressionUse.DERIVED_ATTRIBUTE).evaluate(DEVICE)
+        compile_expression(expression, ExpressionUse.DERIVED_ATTRIBUTE).evaluate(DEVICE)
 
 
 @pytest.mark.parametrize(
@@ -308,4 +299,4 @@ def test_a_value_that_is_no_attribute_is_an_error(expression: str, message: str)
 def test_the_type_of_a_derived_attribute_is_checked(expression: str, type_name: str) -> None:
     """Source: dynamic-resource-allocation/cel/compile.go, compiler.validateOutputType (1.37)."""
     with pytest.raises(CompileError, match=f"or a list of these scalars, not {type_name}"):
-        compile_expression(expression, CelFeatures(), ExpressionUse.DERIVED_ATTRIBUTE)
+        compile_expression(expression, ExpressionUse.DERIVED_ATTRIBUTE)

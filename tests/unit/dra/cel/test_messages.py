@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.dra.cel.environment import CelFeatures, DeviceValues, EvaluationError, compile_expression, to_message
+from extender.dra.cel.environment import DeviceValues, EvaluationError, compile_expression, to_message
 from extender.dra.cel.messages import translate_message
 from extender.dra.cel.values import parse_semver
 
@@ -47,7 +47,7 @@ CASES = {
 def test_an_error_has_the_text_of_kube_scheduler(expression: str, text: str) -> None:
     """The texts are the answers of kube-scheduler 1.36.3."""
     with pytest.raises(EvaluationError) as caught:
-        compile_expression(expression, CelFeatures()).matches(DEVICE)
+        compile_expression(expression).matches(DEVICE)
     assert str(caught.value) == text
 
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from extender.dra.cel.environment import CelFeatures, CompileError, compile_expression
+from extender.dra.cel.environment import CompileError, compile_expression
 
-FEATURES = CelFeatures(consumable_capacity=True, list_type_attributes=True)
 ATTRIBUTES = 'device.attributes["gpu.example.com"]'
 
 
@@ -31,7 +30,7 @@ ACCEPTED = {
 
 @pytest.mark.parametrize("expression", ACCEPTED.values(), ids=ACCEPTED.keys())
 def test_an_expression_with_small_values_compiles(expression: str) -> None:
-    compile_expression(expression, FEATURES)
+    compile_expression(expression)
 
 
 TOO_LARGE = {
@@ -57,7 +56,7 @@ def test_an_expression_with_large_values_does_not_compile(expression: str) -> No
     with pytest.raises(
         CompileError, match=r"^too complex, its values or the work to compute them may exceed the limit"
     ):
-        compile_expression(expression, FEATURES)
+        compile_expression(expression)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ def test_an_expression_with_large_values_does_not_compile(expression: str) -> No
 )
 def test_an_invalid_expression_has_a_message_of_one_short_line(expression: str, message: str) -> None:
     with pytest.raises(CompileError) as caught:
-        compile_expression(expression, FEATURES)
+        compile_expression(expression)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
