@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from extender.analysis.explain import report_pod
+from extender.analysis.explain import report_assigned_pod, report_pod
 from extender.analysis.pod_group_outcome import PodGroupSimulator
 from extender.app.wiring import make_runtime
 from extender.cache.cache import Cache
@@ -44,9 +44,7 @@ def render_explain_page(
     text = f"Pod {key}\n"
     pending_pod = next((pod for pod in cache.pending_pods.values() if pod.key == key), None)
     assigned_pod = next((pod_info for pod_info in cache.assigned_pods.values() if pod_info.key == key), None)
-    profile = default_profile
-    if pending_pod is not None:
-        profile = profiles.get(pending_pod.spec.scheduler_name, default_profile)
+    profile = None if pending_pod is None else profiles.get(pending_pod.spec.scheduler_name, default_profile)
     if pending_pod is not None and profile is not None:
         runtime = make_runtime()
         report = report_pod(pending_pod, cache, profile, runtime, PodGroupSimulator(cache, profiles, runtime))
@@ -54,7 +52,13 @@ def render_explain_page(
         text = report.to_text()
     elif assigned_pod is not None:
         values |= {"node": assigned_pod.node_name, "assumed": assigned_pod.assumed}
-        text += f"  is on node {assigned_pod.node_name}\n"
+        profile = profiles.get(assigned_pod.pod.spec.scheduler_name, default_profile)
+        if profile is None:
+            text += f"  is on node {assigned_pod.node_name}\n"
+        else:
+            report = report_assigned_pod(assigned_pod, cache.snapshot(), profile, make_runtime())
+            values |= report.to_values()
+            text = report.to_text()
     elif not decisions:
         return None
     if as_json:

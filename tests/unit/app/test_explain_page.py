@@ -47,7 +47,7 @@ def make_service() -> ExtenderService:
             "  0/1 nodes are available: 1 Insufficient cpu.",
         ),
         ("small", "Pod default/small\n  fits on"),
-        ("placed", "Pod default/placed\n  is on node n1\n"),
+        ("placed", "Pod default/placed is on node n1\n  n1 would be taken again\n"),
     ],
 )
 def test_a_pod_is_explained(pod: str, expected_start: str) -> None:
@@ -70,7 +70,26 @@ def test_the_json_explanation_has_the_filter_results_of_every_node() -> None:
 def test_the_json_of_an_assigned_pod_has_its_node(pod: str, assumed: bool) -> None:
     text = explain(pod, as_json=True)
     assert text is not None
-    assert json.loads(text) == {"pod": f"default/{pod}", "node": "n1", "assumed": assumed, "decisions": []}
+    values = json.loads(text)
+    assert (values["pod"], values["node"], values["assumed"]) == (f"default/{pod}", "n1", assumed)
+    assert values["decisions"] == []
+
+
+def test_an_assigned_pod_is_explained_like_by_the_command() -> None:
+    """The answer has the rank of its node, and all plugins on all nodes, as if the pod were pending."""
+    text = explain("placed", as_json=True)
+    assert text is not None
+    values = json.loads(text)
+    assert values["assigned"]["node"] == "n1"
+    assert values["feasible"] == ["n1"]
+    assert values["nodes"]["n1"] == {"filters": {}, "firstFailure": None}
+
+
+def test_an_assigned_pod_of_another_scheduler_has_only_its_node() -> None:
+    cache = make_cache()
+    cache.add_or_update_pod(make_pod("elsewhere", node="n1", spec={"schedulerName": "another"}))
+    page = render_explain_page("default/elsewhere", cache, build_setup().profiles, as_json=False)
+    assert page == "Pod default/elsewhere\n  is on node n1\n"
 
 
 def test_an_unknown_pod_has_no_page() -> None:
@@ -88,7 +107,7 @@ def test_a_pod_of_another_scheduler_is_explained_only_with_a_default_profile() -
 @pytest.mark.parametrize(
     ("pod", "expected_start"),
     [
-        ("placed", "Pod default/placed\n  is on node n1\ndecisions:\n- time: "),
+        ("placed", "Pod default/placed is on node n1\n"),
         ("gone", "Pod default/gone\ndecisions:\n- time: "),
     ],
 )
