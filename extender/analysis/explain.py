@@ -11,6 +11,7 @@ from extender.analysis.alike_pods import group_alike_pods
 from extender.analysis.explanation.assigned_pod import AssignedNode, describe_assigned_node
 from extender.analysis.explanation.explain_json import get_preemption_plan, make_explanation_values
 from extender.analysis.explanation.explain_text import format_explanation
+from extender.analysis.explanation.node_text import format_node_lines
 from extender.analysis.pending_pods import find_pods, list_pending_pods, nominate_pending_pods
 from extender.analysis.pod_group_outcome import PodGroupOutcome, PodGroupSimulator
 from extender.analysis.pod_selection import PodSelection, parse_workload_name
@@ -72,22 +73,39 @@ class PodReport:
         """A line for the kinds that are not recorded, and for each kind that could not be read."""
         return format_missing_kinds(self.missing_kinds, self.unreadable_kinds)
 
-    def to_values(self) -> dict[str, Any]:
-        """Return the report as plain values, always with the same keys."""
+    def to_values(self, node_names: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the report as plain values, always with the same keys.
+
+        Args:
+            node_names: the nodes whose results and scores the values contain. None: all nodes.
+        """
+        values = make_explanation_values(self.explanation)
+        if node_names:
+            for field_name in ("nodes", "scores"):
+                results = values[field_name]
+                values[field_name] = {name: results[name] for name in sorted(node_names) if name in results}
         return {
-            **make_explanation_values(self.explanation),
+            **values,
             "podGroup": self.pod_group_outcome.to_values() if self.pod_group_outcome else None,
             "assigned": self.assigned_node.to_values() if self.assigned_node else None,
             "notRecorded": [get_plural(kind) for kind in self.missing_kinds],
             "warnings": self.warnings,
         }
 
-    def to_text(self) -> str:
-        """Return the report as text."""
+    def to_text(self, node_names: Sequence[str] = ()) -> str:
+        """Return the report as text.
+
+        Args:
+            node_names: existing nodes, whose results are shown instead of summaries of all nodes. None: summaries.
+        """
         lines = self.pod_group_outcome.format_lines() if self.pod_group_outcome else []
         text = format_explanation(
             self.explanation, self.snapshot, self.assigned_node, alike_pods=self.alike_pods, warnings=self.warnings
         )
+        if node_names:
+            text = text.partition("\n\n")[0].rstrip("\n") + "\n"  # sections begin with an empty line
+            for name in node_names:
+                lines += ["", *format_node_lines(self.explanation, self.snapshot, name)]
         return text + "".join(f"{line}\n" for line in lines)
 
 

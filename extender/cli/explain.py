@@ -8,6 +8,7 @@ import msgspec
 import typer
 
 from extender.analysis.explain import PodExplainer, PodReport
+from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.cli.exit_status import ERROR, FITS, WAITS, ExitCodeOption, exit_with
 from extender.cli.live.cluster_options import (
@@ -35,6 +36,7 @@ from extender.cli.recording_options import (
     warn_about_other_schedulers,
 )
 from extender.cli.terminal import ProgressBar, write_text
+from extender.config.did_you_mean import did_you_mean
 from extender.config.documents import dump_yaml
 
 _EPILOG: Final = """\b
@@ -42,6 +44,7 @@ Examples:
   extender explain -A                                           all pending pods of the live cluster
   extender explain web-7f4b -n shop                             one pod of the live cluster
   extender explain deployment/web                               the pods of a workload
+  extender explain web-7f4b --node node-17                      why not there: every plugin on that node
   extender explain -f cluster.json.gz                           all pending pods of a recording
   extender explain -f cluster.json.gz shop/api-7f4b-g3ypl       one pod
   extender explain -f cluster.json.gz api-7f4b-g3ypl -o json    all results, per node and plugin
@@ -70,6 +73,14 @@ def explain(
     namespace: NamespaceOption = "",
     all_namespaces: AllNamespacesOption = False,
     selector: SelectorOption = "",
+    node: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--node",
+            metavar="NAME",
+            help="Show all results for this node instead of summaries of all nodes. May be repeated.",
+        ),
+    ] = None,
     output: OutputOption = OutputFormat.TABLE,
     exit_code: ExitCodeOption = False,
     verbose: VerboseOption = False,
@@ -97,11 +108,28 @@ def explain(
         scheduler_names = tuple(setup.profiles) if config else (setup.first_profile.scheduler_name,)
         runtime = make_offline_runtime(verbose=verbose)
         explainer = PodExplainer(inputs.recording, selection, setup.profiles, scheduler_names, runtime, setup.gates)
-    status = _write_reports(explainer, output)
+    _check_nodes(explainer, node or ())
+    status = _write_reports(explainer, output, node or ())
     _warn_about_unexplained_pods(
         inputs, explainer, scheduler_names, selector, warn_if_none=output is OutputFormat.TABLE
     )
     exit_with(status, enabled=exit_code)
+
+
+def _check_nodes(explainer: PodExplainer, node_names: Sequence[str]) -> None:
+    """Check that the nodes exist.
+
+    Raises:
+        InputError: a node does not exist.
+    """
+    known_names = explainer.cache.snapshot().names
+    errors = [
+        InputErrorLine(SourceLocation("--node"), f"there is no node {name}{did_you_mean(name, known_names)}")
+        for name in node_names
+        if name not in known_names
+    ]
+    if errors:
+        raise InputError(errors)
 
 
 def _warn_about_unexplained_pods(
@@ -118,7 +146,7 @@ def _warn_about_unexplained_pods(
         warn_about_other_schedulers(inputs.recording, scheduler_names)
 
 
-def _write_reports(explainer: PodExplainer, output: OutputFormat) -> int:
+def _write_reports(explainer: PodExplainer, output: OutputFormat, node_names: Sequence[str]) -> int:
     """Write each report as soon as it is made, and return the exit status for `--exit-code`."""
     status = FITS
     count, total = 0, sum(map(len, explainer.groups))
@@ -132,7 +160,7 @@ def _write_reports(explainer: PodExplainer, output: OutputFormat) -> int:
     for report in _iterate_reports(explainer):
         status = max(status, ERROR if report.has_error else FITS if report.fits else WAITS)
         progress_bar.erase()
-        for part in _format_report(report, output, is_first=not count):
+        for part in _format_report(report, output, node_names, is_first=not count):
             write(part)
         sys.stdout.flush()
         count += 1 + len(report.alike_pods)
@@ -154,18 +182,20 @@ def _iterate_reports(explainer: PodExplainer) -> Iterator[PodReport]:
         yield report
 
 
-def _format_report(report: PodReport, output: OutputFormat, *, is_first: bool) -> Iterator[str]:
+def _format_report(
+    report: PodReport, output: OutputFormat, node_names: Sequence[str], *, is_first: bool
+) -> Iterator[str]:
     """Yield the parts of the report. In JSON and YAML, each pod has its own entry."""
     if output is OutputFormat.TABLE:
-        yield ("" if is_first else "\n") + report.to_text()
+        yield ("" if is_first else "\n") + report.to_text(node_names)
         return
     keys = (report.explanation.pod.key, *report.alike_pods)
     if output is OutputFormat.JSON:
-        values = msgspec.json.encode(report.to_values()).decode()
+        values = msgspec.json.encode(report.to_values(node_names)).decode()
         for index, key in enumerate(keys):
             yield ("" if is_first and not index else ",") + f"{msgspec.json.encode(key).decode()}:"
             yield values
         return
     for key in keys:
-        lines = dump_yaml({key: report.to_values()}).removesuffix("\n").split("\n")
+        lines = dump_yaml({key: report.to_values(node_names)}).removesuffix("\n").split("\n")
         yield "".join(f"  {line}\n" for line in lines)

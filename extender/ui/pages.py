@@ -198,12 +198,12 @@ class Pages:
             )
         return pages[text, number]
 
-    async def show_pod(self, namespace: str, name: str, unfold: str = "") -> Response:
-        """Show one pod: why it waits, or why it is on its node."""
+    async def show_pod(self, namespace: str, name: str, unfold: str = "", node: str = "") -> Response:
+        """Show one pod: why it waits, or why it is on its node; with *node* also all results of that node."""
         pod, report = self._source.explain(f"{namespace}/{name}")
         pages = self._scheduler_pages
         attempts = [] if pages is None else pages.list_attempt_rows(pod.metadata.uid or pod.key)
-        view, group_key = make_pod_view(report, pod, unfold=unfold), get_pod_group_key(pod)
+        view, group_key = make_pod_view(report, pod, unfold=unfold, node=node.strip()), get_pod_group_key(pod)
         return self.render("pod.html", view=view, attempts=attempts, group_key=group_key)
 
     async def show_group(self, namespace: str, name: str) -> Response:

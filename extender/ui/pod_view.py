@@ -3,15 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from textwrap import dedent
 from typing import Any
 
 import msgspec
 
 from extender.analysis.explain import PodReport
 from extender.analysis.explanation.near_misses import NearMiss, find_near_misses
+from extender.analysis.explanation.node_text import format_node_lines
 from extender.analysis.explanation.plain_reasons import summarize_rejections
 from extender.analysis.text_table import format_count
 from extender.api.kinds.pod import Pod
+from extender.config.did_you_mean import did_you_mean
 from extender.ui.score_view import ScoreView, make_score_view
 from extender.ui.waiting_view import find_waiting_start, format_owner
 
@@ -77,6 +80,8 @@ class PodView:
         scores: the scores of the feasible nodes; None if there are none.
         candidates: the shown candidates of preemption by node, the best first.
         is_unfolded: whether everything was requested, up to the limits of a page.
+        node: the node whose results are shown apart; empty without one.
+        node_text: all results of this node, or that it does not exist.
         text: the output of `extender explain` for the pod.
         owner: the kind and the name of the controller; empty without one.
         since: since when the pod waits; None if it is placed, or if the object does not have a time.
@@ -94,19 +99,22 @@ class PodView:
     scores: ScoreView | None
     candidates: Mapping[str, Mapping[str, Any]]
     is_unfolded: bool
+    node: str
+    node_text: str
     text: str
     owner: str
     since: datetime | None
     event: str
 
 
-def make_pod_view(report: PodReport, pod: Pod, *, unfold: str = "") -> PodView:
+def make_pod_view(report: PodReport, pod: Pod, *, unfold: str = "", node: str = "") -> PodView:
     """Return the contents of the page of a pod.
 
     Args:
         report: the explanation.
         pod: the object.
         unfold: the number of the row whose nodes are all shown; `all` shows all nodes, and more scores and candidates.
+        node: the node whose results are shown apart; empty without one.
     """
     values = report.to_values()
     plugins = tuple(dict.fromkeys(plugin for node in values["nodes"].values() for plugin in node["filters"]))
@@ -124,10 +132,18 @@ def make_pod_view(report: PodReport, pod: Pod, *, unfold: str = "") -> PodView:
         make_score_view(values, show_all=unfold == "all"),
         _select_candidates(values["preemption"], _MAX_SHOWN_CANDIDATES if unfold == "all" else _SHOWN_CANDIDATES),
         unfold == "all",
+        node,
+        _format_node(report, node),
         report.to_text(),
         format_owner(pod),
         *((None, "") if state == "placed" else find_waiting_start([pod])),
     )
+
+
+def _format_node(report: PodReport, node: str) -> str:
+    if node and node not in report.snapshot.names:
+        return f"There is no node {node}{did_you_mean(node, report.snapshot.names)}"
+    return dedent("\n".join(format_node_lines(report.explanation, report.snapshot, node))) if node else ""
 
 
 def _select_candidates(preemption: Mapping[str, Any] | None, count: int) -> dict[str, Mapping[str, Any]]:

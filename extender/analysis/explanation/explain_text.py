@@ -194,6 +194,19 @@ def _format_score_table(explanation: PodExplanation, ranking: Ranking, assigned_
         for position in all_positions[_MAX_BEST_NODES:]
         if explanation.node_names[int(ranking.rows[position])] == assigned_node
     ]
+    title = "Scores" if len(positions) == len(ranking.rows) else f"Scores of the best {_MAX_BEST_NODES} nodes"
+    title += f" and of {assigned_node}" if len(positions) > _MAX_BEST_NODES else ""
+    return ["", f"  {title}", *format_score_table(explanation, ranking, positions)]
+
+
+def format_score_table(explanation: PodExplanation, ranking: Ranking, positions: Sequence[int]) -> list[str]:
+    """Return a table of the raw, normalized and weighted score of every plugin, and of the totals.
+
+    Args:
+        explanation: the results of all plugins.
+        ranking: the scores.
+        positions: the positions of the nodes in the ranking, one for each column.
+    """
     names = [explanation.node_names[int(ranking.rows[position])] for position in positions]
     rows = [("PLUGIN", *(cell for name in names for cell in (name, "", "")))]
     rows.append(("", *(cell for _ in names for cell in ("raw", "of 100", "weighted"))))
@@ -208,6 +221,4 @@ def _format_score_table(explanation: PodExplanation, ranking: Ranking, assigned_
             ]
         rows.append((plugin, *cells))
     rows.append(("total", *(cell for position in positions for cell in ("", "", str(int(ranking.totals[position]))))))
-    title = "Scores" if len(names) == len(ranking.rows) else f"Scores of the best {_MAX_BEST_NODES} nodes"
-    title += f" and of {assigned_node}" if len(names) > _MAX_BEST_NODES else ""
-    return ["", f"  {title}", *format_table(rows, right_aligned=range(1, 3 * len(names) + 1), indent="    ")]
+    return format_table(rows, right_aligned=range(1, 3 * len(names) + 1), indent="    ")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+DEMO = Path(__file__).parents[3] / "docs" / "examples" / "demo" / "cluster.yaml"
 Command = Callable[..., tuple[int, str, str]]
 
 CLUSTER = """\
@@ -61,6 +62,29 @@ def test_explain_prints_the_same_values_as_json_and_as_yaml(extender: Command, c
     assert list(as_json["pods"]) == ["default/web"]
     assert as_json["pods"]["default/web"]["best"] == ["n1"]
     assert as_json == as_yaml
+
+
+def test_explain_shows_all_results_of_one_node(extender: Command) -> None:
+    arguments = ("explain", "-f", str(DEMO), "shop/frontend-5d8c-k7wzd")
+    status, out, err = extender(*arguments, "--node", "gpu-a1", "--node", "general-c1")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[3:] == [
+        "",
+        "  Node gpu-a1 is rejected by TaintToleration",
+        "    TaintToleration: node(s) had untolerated taint(s): tolerate nvidia.com/gpu=present:NoSchedule, or remove "
+        "it from the node",
+        "    PodTopologySpread: node(s) didn't match pod topology spread constraints: maxSkew 1 over "
+        "topology.kubernetes.io/zone would be exceeded in eu-1a",
+        "",
+        "  Node general-c1 is rejected by NodeResourcesFit",
+        "    NodeResourcesFit: Insufficient cpu: wants 500m, but only 400m are free (100m short)",
+    ]
+    values = json.loads(extender(*arguments, "--node", "gpu-a1", "-o", "json")[1])
+    assert list(values["pods"]["shop/frontend-5d8c-k7wzd"]["nodes"]) == ["gpu-a1"]
+    assert extender(*arguments, "--node", "gpu-c9")[0] == 2
+    assert extender(*arguments, "--node", "gpu-a9")[2] == (
+        'extender: --node: there is no node gpu-a9; did you mean "gpu-a1"?\n'
+    )
 
 
 def test_explain_without_pending_pods_prints_one_line(extender: Command) -> None:

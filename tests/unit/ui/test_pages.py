@@ -77,6 +77,12 @@ def make_client(text: str) -> TestClient:
             '<a href="/ui/nodes/general-a3"><bdi>general-a3</bdi></a> is the best of 6 feasible nodes (total 839), 11 '
             "ahead of",
         ),
+        (
+            "/ui/pods/shop/frontend-5d8c-k7wzd?node=+general-c1",
+            "Node general-c1 is rejected by NodeResourcesFit\n"
+            "  NodeResourcesFit: Insufficient cpu: wants 500m, but only 400m are free (100m short)",
+        ),
+        ("/ui/pods/shop/frontend-5d8c-k7wzd?node=general-c9", "There is no node general-c9; did you mean "),
         ("/ui/search?q=api", "5 pods and 0 nodes"),
         ("/ui/search", "Enter a part"),
         ("/ui/waiting?find=Shop%2F", "3 of 8 waiting pods"),
