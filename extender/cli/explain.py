@@ -23,6 +23,7 @@ from extender.cli.live.cluster_options import (
     SelectorOption,
     read_cluster_inputs,
 )
+from extender.cli.live.object_names import complete_nodes, complete_pods
 from extender.cli.recording_options import (
     ConfigOption,
     EmulatedVersionOption,
@@ -62,6 +63,7 @@ def explain(
         typer.Argument(
             metavar="POD",
             help="name, namespace/name, pod/name, or a workload: deployment/name. Without any, all pending pods.",
+            autocompletion=complete_pods,
         ),
     ] = None,
     config: ConfigOption = "",
@@ -79,6 +81,7 @@ def explain(
             "--node",
             metavar="NAME",
             help="Show all results for this node instead of summaries of all nodes. May be repeated.",
+            autocompletion=complete_nodes,
         ),
     ] = None,
     output: OutputOption = OutputFormat.TABLE,

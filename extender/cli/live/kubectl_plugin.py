@@ -4,7 +4,6 @@ kubectl runs the executable `kubectl-placement` for `kubectl placement`, and `ku
 completion.
 """
 
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -12,6 +11,7 @@ from typing import Any, Final
 import typer
 
 from extender.cli import main as command_line
+from extender.cli.live.object_names import list_live_names
 
 COMMANDS: Final = {
     "why": "explain",
@@ -44,7 +44,6 @@ kubectl placement COMMAND --help shows the options of a command.
 _NO_FILE_COMPLETION: Final = ":4"
 """The directive ShellCompDirectiveNoFileComp. Source: spf13/cobra, completions.go (1.10)."""
 _FILE_COMPLETION: Final = ":0"
-_KUBECTL_TIMEOUT_SECONDS: Final = 5.0
 _FILE_FLAGS: Final = frozenset(
     ("-f", "--file", "--config", "--kubeconfig", "-p", "--pod", "--pods", "--nodes", "--prices", "--sweep", "--results")
 )
@@ -110,11 +109,4 @@ def _list_object_names(resource: str, words: Sequence[str]) -> list[str]:
         flag for index, word in enumerate(words[:-1]) if word in _NAMESPACE_FLAGS for flag in words[index : index + 2]
     ]
     flags += [word for word in words if word.startswith(tuple(f"{flag}=" for flag in _NAMESPACE_FLAGS))]
-    command = ["kubectl", "get", resource, "--output=name", "--request-timeout=3s", *flags]
-    try:
-        result = subprocess.run(  # noqa: S603  kubectl of the user, with the user's own flags
-            command, capture_output=True, text=True, timeout=_KUBECTL_TIMEOUT_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    return [line.partition("/")[2] for line in result.stdout.splitlines()]
+    return list_live_names(resource, flags)

@@ -1,12 +1,15 @@
 """The completion scripts, and the completions that they show."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from extender.cli.live.completion import COMPLETE_VARIABLE
+from tests.unit.cli.live.test_kubectl_plugin import install_kubectl
 
 Command = Callable[..., tuple[int, str, str]]
+DEMO = Path(__file__).parents[4] / "docs" / "examples" / "demo" / "cluster.yaml"
 
 
 @pytest.mark.parametrize(
@@ -35,3 +38,33 @@ def test_commands_and_options_are_completed(
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", position)
     assert extender()[1].split() == [completion]
+
+
+def complete(extender: Command, monkeypatch: pytest.MonkeyPatch, words: str) -> list[str]:
+    """Return the completions of the last word, which is empty if *words* ends with a space."""
+    monkeypatch.setenv(COMPLETE_VARIABLE, "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    return extender()[1].split()
+
+
+@pytest.mark.parametrize(
+    ("words", "completions"),
+    [
+        ("explain -f {demo} shop/frontend-5d8c-k", ["shop/frontend-5d8c-k7wzd"]),
+        ("explain -f {demo} batch/import --node gpu", ["gpu-a1", "gpu-b1"]),
+        ("explain -f {demo}.missing ", []),
+    ],
+)
+def test_pods_and_nodes_of_a_recording_are_completed(
+    extender: Command, monkeypatch: pytest.MonkeyPatch, words: str, completions: list[str]
+) -> None:
+    assert complete(extender, monkeypatch, f"extender {words.format(demo=DEMO)}") == completions
+
+
+def test_pods_of_the_live_cluster_are_completed(
+    extender: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    install_kubectl(tmp_path, monkeypatch, f'echo "$@" > {tmp_path}/flags; echo pod/web-1; echo pod/db-0')
+    assert complete(extender, monkeypatch, "extender explain -n shop we") == ["web-1"]
+    assert (tmp_path / "flags").read_text() == "get pods --output=name --request-timeout=3s --namespace=shop\n"

@@ -1,0 +1,66 @@
+"""The names of pods and nodes that a shell completes: those of the live cluster, or of a small recording."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from extender.analysis.input.input_errors import InputError, UnreadableError
+from extender.analysis.recorded_cluster import read_recording
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+
+_KUBECTL_TIMEOUT_SECONDS: Final = 5.0
+_MAX_FILE_BYTES: Final = 2_000_000
+"""A larger recording takes too long to read while somebody waits for a completion."""
+
+
+def list_live_names(resource: str, flags: Sequence[str]) -> list[str]:
+    """Return the names of the objects that kubectl lists; none if kubectl fails.
+
+    Args:
+        resource: the plural of the resource.
+        flags: the flags that select the cluster and the namespace.
+    """
+    command = ["kubectl", "get", resource, "--output=name", "--request-timeout=3s", *flags]
+    try:
+        result = subprocess.run(  # noqa: S603  kubectl of the user, with the user's own flags
+            command, capture_output=True, text=True, timeout=_KUBECTL_TIMEOUT_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return [line.partition("/")[2] for line in result.stdout.splitlines()]
+
+
+def complete_pods(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the pods of the cluster of a command that begin with *incomplete*."""
+    return _complete("pods", context.params, incomplete)
+
+
+def complete_nodes(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the nodes of the cluster of a command that begin with *incomplete*."""
+    return _complete("nodes", context.params, incomplete)
+
+
+def _complete(resource: str, options: dict[str, Any], incomplete: str) -> list[str]:
+    files = options.get("file")
+    if files:
+        names = list_recorded_names(Pod if resource == "pods" else Node, files)
+    else:
+        flags = [f"--{name}={options[name]}" for name in ("kubeconfig", "context", "namespace") if options.get(name)]
+        names = list_live_names(resource, flags)
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def list_recorded_names(kind: type[Pod] | type[Node], files: Sequence[str]) -> list[str]:
+    """Return the names of the recorded nodes, or `namespace/name` of pods; none if a file is large or invalid."""
+    try:
+        if any(Path(file).stat().st_size > _MAX_FILE_BYTES for file in files):
+            return []
+        objects = read_recording(list(files)).objects
+    except (OSError, InputError, UnreadableError):
+        return []
+    found = [obj for obj in objects if isinstance(obj, kind)]
+    return [obj.key if isinstance(obj, Pod) else obj.metadata.name for obj in found]
