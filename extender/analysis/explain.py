@@ -92,6 +92,12 @@ class PodReport:
             "warnings": self.warnings,
         }
 
+    def to_line(self) -> str:
+        """Return the first sentence of the report, with the pod in front, as one line."""
+        first, second = self.to_text().splitlines()[:2]
+        group_waits = self.pod_group_outcome is not None and bool(self.pod_group_outcome.message)
+        return f"{first.removeprefix('Pod ')}: {second.strip()}{'; its pod group waits' if group_waits else ''}\n"
+
     def to_text(self, node_names: Sequence[str] = ()) -> str:
         """Return the report as text.
 

@@ -43,6 +43,7 @@ from extender.config.documents import dump_yaml
 _EPILOG: Final = """\b
 Examples:
   extender explain -A                                           all pending pods of the live cluster
+  extender explain -A --brief                                   one line for each of them
   extender explain web-7f4b -n shop                             one pod of the live cluster
   extender explain deployment/web                               the pods of a workload
   extender explain web-7f4b --node node-17                      why not there: every plugin on that node
@@ -52,20 +53,34 @@ Examples:
   extender explain -f cluster.json.gz --config scheduler.yaml   with another configuration
   extender record -o - | extender explain -f -"""
 
+_PodsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="POD",
+        help="name, namespace/name, pod/name, or a workload: deployment/name. Without any, all pending pods.",
+        autocompletion=complete_pods,
+    ),
+]
+_NodeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--node",
+        metavar="NAME",
+        help="Show all results for this node instead of summaries of all nodes. May be repeated.",
+        autocompletion=complete_nodes,
+    ),
+]
+_BriefOption = Annotated[
+    bool, typer.Option("--brief", help="Print one line for each pod: where it fits, or how many nodes reject it.")
+]
+
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command(epilog=_EPILOG)
 def explain(
     file: FilesOrClusterOption = None,
-    pods: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="POD",
-            help="name, namespace/name, pod/name, or a workload: deployment/name. Without any, all pending pods.",
-            autocompletion=complete_pods,
-        ),
-    ] = None,
+    pods: _PodsArgument = None,
     config: ConfigOption = "",
     feature_gates: GatesOption = None,
     emulated_version: EmulatedVersionOption = "",
@@ -75,15 +90,8 @@ def explain(
     namespace: NamespaceOption = "",
     all_namespaces: AllNamespacesOption = False,
     selector: SelectorOption = "",
-    node: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--node",
-            metavar="NAME",
-            help="Show all results for this node instead of summaries of all nodes. May be repeated.",
-            autocompletion=complete_nodes,
-        ),
-    ] = None,
+    node: _NodeOption = None,
+    brief: _BriefOption = False,
     output: OutputOption = OutputFormat.TABLE,
     exit_code: ExitCodeOption = False,
     verbose: VerboseOption = False,
@@ -102,6 +110,8 @@ def explain(
     they are named. With the feature gate GenericWorkload, a member of a pod group is also explained with its group. A
     plugin error that ends the attempt is part of the report; the exit status is then 0.
     """
+    if brief and (node or output is not OutputFormat.TABLE):
+        raise typer.BadParameter("contradicts --node and -o; leave out one of them", param_hint="--brief")
     input_options = InputOptions(config, feature_gates or (), emulated_version, override)
     cluster_options = ClusterOptions(kubeconfig, context, namespace, all_namespaces, selector)
     with redirect_plugin_output():
@@ -112,7 +122,7 @@ def explain(
         runtime = make_offline_runtime(verbose=verbose)
         explainer = PodExplainer(inputs.recording, selection, setup.profiles, scheduler_names, runtime, setup.gates)
     _check_nodes(explainer, node or ())
-    status = _write_reports(explainer, output, node or ())
+    status = _write_reports(explainer, output, node or (), brief=brief)
     _warn_about_unexplained_pods(
         inputs, explainer, scheduler_names, selector, warn_if_none=output is OutputFormat.TABLE
     )
@@ -149,7 +159,7 @@ def _warn_about_unexplained_pods(
         warn_about_other_schedulers(inputs.recording, scheduler_names)
 
 
-def _write_reports(explainer: PodExplainer, output: OutputFormat, node_names: Sequence[str]) -> int:
+def _write_reports(explainer: PodExplainer, output: OutputFormat, node_names: Sequence[str], *, brief: bool) -> int:
     """Write each report as soon as it is made, and return the exit status for `--exit-code`."""
     status = FITS
     count, total = 0, sum(map(len, explainer.groups))
@@ -163,7 +173,8 @@ def _write_reports(explainer: PodExplainer, output: OutputFormat, node_names: Se
     for report in _iterate_reports(explainer):
         status = max(status, ERROR if report.has_error else FITS if report.fits else WAITS)
         progress_bar.erase()
-        for part in _format_report(report, output, node_names, is_first=not count):
+        parts = [report.to_line()] if brief else _format_report(report, output, node_names, is_first=not count)
+        for part in parts:
             write(part)
         sys.stdout.flush()
         count += 1 + len(report.alike_pods)

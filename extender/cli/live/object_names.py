@@ -14,7 +14,7 @@ from extender.api.kinds.pod import Pod
 
 _KUBECTL_TIMEOUT_SECONDS: Final = 5.0
 _MAX_FILE_BYTES: Final = 2_000_000
-"""A larger recording takes too long to read while somebody waits for a completion."""
+"""A larger recording takes too long to read for a completion."""
 
 
 def list_live_names(resource: str, flags: Sequence[str]) -> list[str]:

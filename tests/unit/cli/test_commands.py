@@ -87,6 +87,24 @@ def test_explain_shows_all_results_of_one_node(extender: Command) -> None:
     )
 
 
+def test_explain_prints_one_line_for_each_pod(extender: Command) -> None:
+    status, out, err = extender("explain", "-f", str(DEMO), "--brief")
+    assert (status, err) == (0, "")
+    assert len(out.splitlines()) == 8
+    assert out.splitlines()[-2:] == [
+        "ingress/gateway-canary: fits on none of 12 nodes: 5 nodes do not match its node selector or affinity, 3 nodes "
+        "have its host port in use, 3 nodes have taints that it does not tolerate, 1 node is cordoned",
+        "batch/import: is not enqueued, because of SchedulingGates: waiting for scheduling gates: [example.com/quota]",
+    ]
+    names = ("shop/api-7f4b-c6jd2", "shop/api-7f4b-g3ypl")
+    assert extender("explain", "-f", str(DEMO), "--brief", *names)[1].splitlines() == [
+        "shop/api-7f4b-c6jd2 is on node general-a1: general-a1 ranks 2 of 6 now (total 832, 7 behind general-a3); it "
+        "would go to general-a3",
+        "shop/api-7f4b-g3ypl: fits on 6 of 12 nodes",
+    ]
+    assert extender("explain", "-f", str(DEMO), "--brief", "-o", "json")[0] == 2
+
+
 def test_explain_without_pending_pods_prints_one_line(extender: Command) -> None:
     node = CLUSTER.partition("---")[0]
     assert extender("explain", "-f", "-", stdin=node) == (

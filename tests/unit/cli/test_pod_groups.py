@@ -46,6 +46,8 @@ def test_an_explanation_includes_the_pod_group(extender: Command) -> None:
     assert json.loads(out)["pods"]["default/a"]["podGroup"]["message"] == "pod group is unschedulable"
     _, out, _ = extender("explain", "-f", "-", *flags, stdin=GANG)
     assert "member of pod group default/ring, scheduled together with 1 other pod\n    the pod is not placed\n" in out
+    _, out, _ = extender("explain", "-f", "-", "--brief", *flags, stdin=GANG)
+    assert out.splitlines()[0] == "default/a: fits on 1 of 1 node; its pod group waits"
     _, out, _ = extender("explain", "-f", "-", "-o", "json", stdin=GANG)
     assert json.loads(out)["pods"]["default/a"]["podGroup"] is None
 
