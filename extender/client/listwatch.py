@@ -11,10 +11,7 @@ import msgspec
 from extender.api.codec import DecodeError, decode
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.struct_base import KubernetesStruct
-from extender.client.errors import (
-    GoneError,
-    InvalidResponseError,
-)
+from extender.client.errors import ApiError, GoneError, InvalidResponseError, NotFoundError
 from extender.client.node_heartbeats import HeartbeatDetector
 from extender.client.rest_mapping import Endpoint
 from extender.client.transport import Request, Transport
@@ -110,6 +107,33 @@ class _RawPage(msgspec.Struct):
 @cache
 def _get_page_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(_Page[kind])
+
+
+class _Resource(msgspec.Struct):
+    name: str = ""
+
+
+class _ResourceList(msgspec.Struct):
+    resources: tuple[_Resource, ...] = ()
+
+
+async def is_served(transport: Transport, endpoint: Endpoint) -> bool:
+    """Return whether the API server serves *endpoint*; True if that cannot be found out.
+
+    A request for a kind that is not served has the response 403 instead of 404 if the caller has no permission for it:
+    the API server checks permissions first. The role of kube-scheduler has only the kinds of its own release.
+
+    Source: apimachinery/pkg/apis/meta/v1/types.go, APIResourceList;
+    plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go, ClusterRoles (1.36).
+    """
+    try:
+        body = await transport.call(Request("GET", endpoint.build_api_path()))
+        resources = msgspec.json.decode(body, type=_ResourceList).resources
+    except NotFoundError:
+        return False
+    except (ApiError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return True
+    return endpoint.plural in {resource.name for resource in resources}
 
 
 async def list_all(transport: Transport, list_watch: ListWatch[T]) -> ObjectList[T]:

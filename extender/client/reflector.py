@@ -34,7 +34,7 @@ from extender.client.errors import (
     UnauthorizedError,
     UnreachableError,
 )
-from extender.client.listwatch import ListWatch, ObjectList, list_all
+from extender.client.listwatch import ListWatch, ObjectList, is_served, list_all
 from extender.client.rate_limit import Backoff, Jitter
 from extender.client.transport import Transport
 from extender.client.watch import IDLE_TIMEOUT, EventType, WatchEvent, watch
@@ -243,10 +243,12 @@ class Reflector(Generic[T]):
     async def _list(self) -> None:
         try:
             object_list = await list_all(self.transport, self.list_watch)
-        except NotFoundError:  # the API server does not serve the kind
-            if self.is_optional:
+        except (NotFoundError, ForbiddenError) as error:
+            endpoint = self.list_watch.endpoint
+            if self.is_optional and (isinstance(error, NotFoundError) or not await is_served(self.transport, endpoint)):
                 self._record_contact()
                 self.synced.set()
+                raise NotFoundError(f"the API server has no {endpoint.plural} of {endpoint.api_version}") from error
             raise
         self._record_contact()
         self.counts.lists += 1

@@ -23,6 +23,10 @@ class Endpoint:
     plural: str
     namespaced: bool = True
 
+    def build_api_path(self) -> str:
+        """Return the path of the API version, which lists its resources."""
+        return f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+
     def build_path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Return the escaped path of all objects, of a namespace's objects, of one object, or of a subresource.
 
@@ -31,7 +35,7 @@ class Endpoint:
         """
         if name and self.namespaced and not namespace:
             raise ValueError(f"{self.plural}/{name}: a namespace is missing")
-        segments = ["/apis" if "/" in self.api_version else "/api", self.api_version]
+        segments = [self.build_api_path()]
         if namespace and self.namespaced:
             segments += ["namespaces", _escape(namespace)]
         segments.append(self.plural)
