@@ -14,6 +14,7 @@ from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
 from extender.api.kinds.workload import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
+from extender.app.node_freshness import RECOVERY_SECONDS
 from extender.app.wiring import SchedulerSetup
 from extender.basics.clock import Clock
 from extender.cache.raw_objects import RawObjectCache
@@ -22,6 +23,7 @@ from extender.client.node_heartbeats import HeartbeatDetector
 from extender.client.reflector import Delta, Reflector
 from extender.client.rest_mapping import MISSING_KIND_HINTS, get_endpoint
 from extender.client.transport import Transport
+from extender.client.watch import IDLE_TIMEOUT
 from extender.framework.events import EventResource
 from extender.queueing.queueing_hints import build_queueing_hint_map
 from extender.scheduler.event_handlers import EVENT_RESOURCE_BY_KIND, ClusterEventDispatcher
@@ -222,6 +224,39 @@ class Informers:
                 errors.append(f"{kind.__name__}: no answer for {seconds_since_contact:.0f} s: {last_error}")
         return "; ".join(errors)
 
+    def describe_missing_data(self) -> str:
+        """Return one line with a kind about which no decision can be made, and its error; empty if there is none.
+
+        As `describe_staleness`, but a kind that is forbidden is usable for `_STALE_AFTER_SECONDS`: an API server that
+        starts rejects requests until it has read its roles. The line becomes an event of each pod. It has no times,
+        since events with other texts are not counted together.
+        """
+        unsynced_kinds = list(self.describe_unsynced_kinds())
+        if unsynced_kinds:
+            return f"the cache of the extender is not synced yet: {_count_others(unsynced_kinds)}"
+        outdated_kinds = [
+            f"{kind.__name__} cannot be watched ({reflector.last_error})"
+            for kind, reflector in self.reflectors.items()
+            if reflector.last_error and self.get_seconds_since_contact(kind) > _STALE_AFTER_SECONDS
+        ]
+        return f"the cache of the extender is out of date: {_count_others(outdated_kinds)}" if outdated_kinds else ""
+
+    def may_miss_changes(self, kind: type[KubernetesObject]) -> bool:
+        """Return whether changes of *kind* may be missing in the cache.
+
+        That is while the watch fails, until `RECOVERY_SECONDS` after it works again, and after a silence that no
+        working watch has: the process was stopped, and its events are not read yet.
+        """
+        reflector, now = self.reflectors[kind], self._clock.monotonic()
+        is_recovering = now - reflector.recovered_at < RECOVERY_SECONDS
+        return bool(reflector.last_error) or is_recovering or reflector.compute_staleness(now) > IDLE_TIMEOUT
+
     def get_seconds_since_contact(self, kind: type[KubernetesObject]) -> float:
         """Return the seconds since the API server's last response for *kind*; infinite before the first response."""
         return self.reflectors[kind].compute_staleness(self._clock.monotonic())
+
+
+def _count_others(descriptions: Sequence[str]) -> str:
+    """Return the first description, with the number of the others."""
+    other_count = len(descriptions) - 1
+    return f"{descriptions[0]} and {other_count} more" if other_count else descriptions[0]

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from extender.analysis.pending_pods import nominate_pending_pods
 from extender.api.defaulting import set_defaults
+from extender.api.kinds.pod import Pod
 from extender.api.validation import validate_object
 from extender.app.explain_page import explain_pod_of_service
 from extender.app.informers import Informers, SyncTimeoutError
@@ -101,7 +102,7 @@ def _make_verbs(
     cache: Cache,
     telemetry: _VerbTelemetry,
     score_range: ScoreRange,
-    describe_sync_error: Callable[[], str],
+    describe_missing_data: Callable[[], str],
     assumptions: Assumptions | None = None,
 ) -> Verbs:
     observer = _make_plugin_observer(telemetry.plugin_metrics)
@@ -114,16 +115,18 @@ def _make_verbs(
         PodPreparer(set_defaults, validate_object),
         score_range,
         telemetry.verb_metrics,
-        describe_sync_error,
+        describe_missing_data,
         assumptions=assumptions,
     )
 
 
-def _make_assumptions(options: ServeOptions, cache: Cache, metrics: VerbMetrics) -> Assumptions | None:
+def _make_assumptions(
+    options: ServeOptions, cache: Cache, metrics: VerbMetrics, may_miss_bindings: Callable[[], bool] = lambda: False
+) -> Assumptions | None:
     """Return the assumptions of filter; None if filter answers all feasible nodes."""
     if options.filter_answer is FilterAnswer.FEASIBLE:
         return None
-    assumptions = Assumptions(cache, options.assume_timeout_seconds, metrics.count_assumption_event)
+    assumptions = Assumptions(cache, options.assume_timeout_seconds, metrics.count_assumption_event, may_miss_bindings)
     metrics.set_assumed_pods_source(assumptions.__len__)
     return assumptions
 
@@ -323,14 +326,9 @@ def _make_extender_service(
     render_metrics_page: Callable[[], Iterator[bytes]],
 ) -> ExtenderService:
     """Return the verbs for a live cluster."""
-
-    def describe_sync_error() -> str:
-        unsynced_kinds = "; ".join(informers.describe_unsynced_kinds())
-        return f"the cache of the extender is not synced yet: {unsynced_kinds}" if unsynced_kinds else ""
-
     setup = options.setup
-    assumptions = _make_assumptions(options, cache, telemetry.verb_metrics)
-    verbs = _make_verbs(setup, cache, telemetry, options.score_range, describe_sync_error, assumptions)
+    assumptions = _make_assumptions(options, cache, telemetry.verb_metrics, lambda: informers.may_miss_changes(Pod))
+    verbs = _make_verbs(setup, cache, telemetry, options.score_range, informers.describe_missing_data, assumptions)
     bind_verb = BindVerb(
         cache,
         setup.profiles,
@@ -339,7 +337,7 @@ def _make_extender_service(
         bind_api,
         telemetry.verb_metrics,
         options.other_scheduler_names,
-        describe_sync_error,
+        informers.describe_missing_data,
         verbs.decision_log,
         end_assumption=do_nothing if assumptions is None else assumptions.supersede,
     )

@@ -79,7 +79,7 @@ class VerbEndpoint:
         try:
             pieces = await self._handle(scope, receive, log_fields)
             code = 200
-            await _send_json(send, pieces)
+            await _send_json(send, pieces, close_connection="err" in log_fields)
         except RequestError as error:
             code, log_fields["err"] = error.status, error.message
             raise HTTPException(code, error.message) from error
@@ -141,8 +141,11 @@ async def _encode(result: Any, names: NodeNames | None = None) -> Sequence[bytes
     return pieces
 
 
-async def _send_json(send: Send, pieces: Sequence[bytes]) -> None:
+async def _send_json(send: Send, pieces: Sequence[bytes], *, close_connection: bool) -> None:
+    """Send a response. After an error the connection is closed, so that the next one may reach another replica."""
     headers = [(b"content-length", b"%d" % sum(map(len, pieces))), (b"content-type", b"application/json")]
+    if close_connection:
+        headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     for piece in pieces[:-1]:
         await send({"type": "http.response.body", "body": piece, "more_body": True})

@@ -9,7 +9,8 @@
 
 A scheduler that gets one node from filter binds the pod some time later. Until the watch shows the binding, the pod is
 assumed in the cache, so that the next choice counts it. The cache cannot forget a pod whose binding failed elsewhere,
-so each assumption ends after a timeout at the latest.
+so each assumption ends after a timeout at the latest. While the watch fails, no assumption expires, because the events
+of the bindings are missing too.
 
 A scheduler may ask about a pod a moment after the watch has shown its deletion here. No event would end that assumption
 before the timeout, and the node would look full for a minute, so such a pod is not assumed.
@@ -47,6 +48,10 @@ EVENTS: Final = ("chosen", "assumed", "confirmed", "superseded", "unscheduled", 
 """The events of an assumption, which are the values of the metric's label `event`."""
 
 
+_RETRY_SECONDS: Final = 1.0
+"""Seconds after which overdue assumptions are looked at again if the watch failed."""
+
+
 @dataclass(slots=True)
 class _Assumption:
     """One assumed pod.
@@ -81,6 +86,7 @@ class Assumptions:
         cache: Cache,
         timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
         count_event: Callable[[str], None] = lambda _: None,
+        may_miss_bindings: Callable[[], bool] = lambda: False,
     ) -> None:
         """Create an empty set of assumptions.
 
@@ -88,8 +94,10 @@ class Assumptions:
             cache: the cache in which pods are assumed.
             timeout_seconds: the time after which an assumption expires, more than 0.
             count_event: a function that counts one of `EVENTS`.
+            may_miss_bindings: a function that returns whether the watch of pods fails. No assumption expires then.
         """
         self._cache, self._timeout_seconds, self._count_event = cache, timeout_seconds, count_event
+        self._may_miss_bindings = may_miss_bindings
         self._assumptions: OrderedDict[str, _Assumption] = OrderedDict()  # oldest first
         self._deleted_uids: OrderedDict[str, None] = OrderedDict()  # oldest first
         self._timer: asyncio.TimerHandle | None = None
@@ -190,10 +198,10 @@ class Assumptions:
             self._cache.nominate(assumption.pod, assumption.nominated_node)
 
     def _expire(self, now: float) -> None:
-        """End the assumptions whose deadline is at most *now*."""
+        """End the assumptions whose deadline is at most *now*, unless the watch fails."""
         while self._assumptions:
             oldest = next(iter(self._assumptions.values()))
-            if oldest.deadline > now:
+            if oldest.deadline > now or self._may_miss_bindings():
                 return
             log.info(
                 "A pod was not bound in time; it is no longer assumed on its node",
@@ -207,7 +215,8 @@ class Assumptions:
         loop = asyncio.get_running_loop()
         self._expire(loop.time())
         if self._assumptions:
-            self._timer = loop.call_at(next(iter(self._assumptions.values())).deadline, self._on_timer)
+            now, deadline = loop.time(), next(iter(self._assumptions.values())).deadline
+            self._timer = loop.call_at(deadline if deadline > now else now + _RETRY_SECONDS, self._on_timer)
 
 
 def _get_uid(pod: Pod) -> str:

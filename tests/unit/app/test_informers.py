@@ -2,10 +2,16 @@
 
 from typing import Any
 
+import pytest
+
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
 from extender.app import wiring
-from extender.app.informers import list_kinds_to_watch
+from extender.app.informers import Informers, list_kinds_to_watch
+from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
+from extender.scheduler.event_handlers import ClusterEventDispatcher, EventHandler
 
 
 def kinds(profile: dict[str, Any], release: Release = RELEASE_1_36, **feature_gates: bool) -> set[str]:
@@ -66,3 +72,103 @@ def test_pod_groups_are_watched_with_the_feature_gate_generic_workload() -> None
     assert kinds({}, RELEASE_1_37, GenericWorkload=True) - kinds({}, RELEASE_1_37) == {"PodGroup"}
     gates = dict.fromkeys(("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup"), True)
     assert kinds({}, RELEASE_1_37, **gates) - kinds({}, RELEASE_1_37) == {"PodGroup", "CompositePodGroup"}
+
+
+class AdjustableClock:
+    """A clock whose time a test sets."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def now(self) -> float:
+        return self.seconds
+
+
+class ListedKinds:
+    """The informers of nodes and pods. Both kinds were listed now, and nothing is connected."""
+
+    def __init__(self) -> None:
+        document = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "profiles": [profile_with_only("NodeName")],
+        }
+        setup: Any = wiring.build_setup_from_document(document, "test")
+        unused: Any = None
+        dispatcher = ClusterEventDispatcher(Cache(setup.gates), EventHandler(), (), setup.gates)
+        self.clock = AdjustableClock()
+        self.informers = Informers(setup, unused, dispatcher, self.clock)
+        for reflector in self.informers.reflectors.values():
+            reflector.synced.set()
+            reflector.last_contact = self.clock.seconds
+
+    def fail_to_watch_pods(self, error: str, *, forbidden: bool = False) -> None:
+        pods = self.informers.reflectors[Pod]
+        pods.last_error, pods.forbidden = error, forbidden
+
+
+@pytest.mark.parametrize("forbidden", [False, True], ids=["no response", "forbidden"])
+def test_decisions_end_180_seconds_after_the_last_contact_of_a_failed_watch(forbidden: bool) -> None:
+    listed = ListedKinds()
+    assert listed.informers.describe_missing_data() == ""
+    listed.clock.seconds += 170.0
+    listed.fail_to_watch_pods("pods: connection refused", forbidden=forbidden)
+    assert listed.informers.describe_missing_data() == ""
+    listed.clock.seconds += 11.0
+    assert listed.informers.describe_missing_data() == (
+        "the cache of the extender is out of date: Pod cannot be watched (pods: connection refused)"
+    )
+
+
+def test_the_reason_names_one_kind_and_stays_the_same_so_that_its_events_are_counted_together() -> None:
+    listed = ListedKinds()
+    for reflector in listed.informers.reflectors.values():
+        reflector.last_error = "connection refused"
+    reasons = []
+    for _ in range(2):
+        listed.clock.seconds += 200.0
+        reasons.append(listed.informers.describe_missing_data())
+    reason = "the cache of the extender is out of date: Node cannot be watched (connection refused) and 1 more"
+    assert reasons == [reason, reason]
+
+
+def test_a_process_that_may_not_read_a_kind_is_not_ready_at_once_but_decides_for_180_seconds() -> None:
+    listed = ListedKinds()
+    listed.fail_to_watch_pods("pods: no permission", forbidden=True)
+    listed.clock.seconds += 1.0
+    assert listed.informers.describe_staleness() == "reading Pod is forbidden: pods: no permission"
+    assert listed.informers.describe_missing_data() == ""
+
+
+def test_no_decision_is_made_before_all_kinds_are_listed() -> None:
+    listed = ListedKinds()
+    listed.informers.reflectors[Node].synced.clear()
+    assert listed.informers.describe_missing_data() == (
+        "the cache of the extender is not synced yet: Node not listed yet"
+    )
+
+
+def test_a_failed_watch_may_miss_changes_until_five_seconds_after_it_works_again() -> None:
+    listed = ListedKinds()
+    pods = listed.informers.reflectors[Pod]
+    assert not listed.informers.may_miss_changes(Pod)
+    listed.fail_to_watch_pods("pods: connection refused")
+    assert listed.informers.may_miss_changes(Pod)
+    assert not listed.informers.may_miss_changes(Node)
+    pods.last_error, pods.recovered_at = "", listed.clock.seconds
+    listed.clock.seconds += 4.0
+    assert listed.informers.may_miss_changes(Pod)
+    listed.clock.seconds += 2.0
+    assert not listed.informers.may_miss_changes(Pod)
+
+
+def test_a_process_that_was_stopped_for_a_minute_may_miss_changes() -> None:
+    """A working watch is never silent for 55 seconds, because the API server ends it after 50 seconds at the latest."""
+    listed = ListedKinds()
+    listed.clock.seconds += 54.0
+    assert not listed.informers.may_miss_changes(Pod)
+    listed.clock.seconds += 2.0
+    assert listed.informers.may_miss_changes(Pod)

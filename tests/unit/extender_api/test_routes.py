@@ -1,6 +1,7 @@
 """The application's routes: statuses, health checks, metrics and the OpenAPI document."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,12 +22,22 @@ from tests.fake_plugins import FixedScore, RaisingPlugin, RejectingFilter, make_
 BODY = '{"Pod": {"metadata": {"name": "web"}}, "Nodes": null, "NodeNames": ["n1", "n2", "new"]}'
 
 
-def make_client(*plugins: Any, health: Health | None = None, **more: Any) -> TestClient:
+def make_client(
+    *plugins: Any, health: Health | None = None, get_not_ready_reason: Callable[[], str] = lambda: "", **more: Any
+) -> TestClient:
     registry = make_registry()
     metrics = VerbMetrics(registry)
     profile = make_profile(*plugins)
     cache = make_cluster(make_node("n1"), make_node("n2"))
-    verbs = Verbs(cache, {profile.scheduler_name: profile}, profile, PluginRuntime(), PluginRuntime(), metrics=metrics)
+    verbs = Verbs(
+        cache,
+        {profile.scheduler_name: profile},
+        profile,
+        PluginRuntime(),
+        PluginRuntime(),
+        metrics=metrics,
+        get_not_ready_reason=get_not_ready_reason,
+    )
     service = ExtenderService(verbs, health or Health(), metrics, lambda: render_metrics(registry))
     return TestClient(new_app(service), **more)
 
@@ -106,6 +117,17 @@ def test_a_bug_in_a_plugin_is_an_error_of_filter_and_a_status_of_prioritize() ->
     assert response.status_code == 500
     assert response.text.startswith('running "RaisingPlugin" filter plugin: ')
     assert "Traceback" not in response.text
+
+
+def test_the_connection_is_closed_after_an_error_because_another_replica_may_answer() -> None:
+    reasons = ["", "the cache of the extender is out of date"]
+    caller = make_client(get_not_ready_reason=lambda: reasons[0])
+    response = caller.post("/filter", content=BODY)
+    assert (response.json()["Error"], response.headers.get("connection")) == ("", None)
+    del reasons[0]
+    response = caller.post("/filter", content=BODY)
+    assert response.json()["Error"] == "the cache of the extender is out of date"
+    assert (response.status_code, response.headers.get("connection")) == (200, "close")
 
 
 def test_an_unexpected_exception_has_no_traceback_in_the_response() -> None:

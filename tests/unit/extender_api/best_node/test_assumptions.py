@@ -25,7 +25,8 @@ class Fixture:
     def __init__(self, *objects: Any, timeout_seconds: float = 60.0) -> None:
         self.cache = make_cluster(make_node("n1"), make_node("n2"), *objects)
         self.events: list[str] = []
-        self.assumptions = Assumptions(self.cache, timeout_seconds, self.events.append)
+        self.watch_fails = False
+        self.assumptions = Assumptions(self.cache, timeout_seconds, self.events.append, lambda: self.watch_fails)
 
     def assume(self, pod: Pod = WEB, node_name: str = "n1") -> bool:
         return self.assumptions.assume(pod, pod, node_name)
@@ -104,6 +105,26 @@ def test_an_assumption_expires_at_its_deadline_and_the_pod_is_pending_again() ->
         assert round(current_loop().time() - start_time, 1) == 40.2
         assert fixture.pending_names() == ["web", "db"]
         assert fixture.events == ["chosen", "assumed", "chosen", "assumed", "expired", "expired"]
+
+    run(main())
+
+
+def test_no_assumption_expires_while_the_watch_fails() -> None:
+    """The pod may be bound, and the event of its binding may be missing."""
+
+    async def main() -> None:
+        fixture = Fixture(WEB, make_pod("db"), timeout_seconds=30.0)
+        fixture.assume()
+        fixture.assume(make_pod("db"), "n2")
+        fixture.watch_fails = True
+        await asyncio.sleep(300.0)
+        fixture.assumptions.on_request(make_pod("other"))
+        assert fixture.pod_counts() == [1, 1]
+        fixture.watch_fails = False
+        fixture.update(on_node(WEB, "n1"))
+        await asyncio.sleep(1.1)
+        assert fixture.pod_counts() == [1, 0]
+        assert fixture.events == ["chosen", "assumed", "chosen", "assumed", "confirmed", "expired"]
 
     run(main())
 
