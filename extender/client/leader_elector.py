@@ -16,6 +16,9 @@ from extender.client.writer import WriteOptions, Writer
 
 _LOG: Final = logging.getLogger(__name__)
 
+_TIMEOUT_TEXT: Final = "no response before the renew deadline"
+"""The message of a TimeoutError, which has none."""
+
 
 @dataclass(slots=True)
 class LeaderElector:
@@ -77,7 +80,7 @@ class LeaderElector:
                 if write is not None:
                     await self._send(write)
         except (ApiError, TimeoutError) as error:
-            _LOG.warning("Failed to release the lease", extra={"lock": self._lock, "err": str(error)})
+            _LOG.warning("Failed to release the lease", extra={"lock": self._lock, "err": str(error) or _TIMEOUT_TEXT})
             return False
         finally:
             self.election.stop_leading()
@@ -95,7 +98,7 @@ class LeaderElector:
             async with asyncio.timeout(deadline - now if deadline < float("inf") else None):
                 is_leader = await self._acquire_or_renew()
         except (ApiError, TimeoutError) as error:
-            _LOG.warning("Failed to update the lease", extra={"lock": self._lock, "err": str(error)})
+            _LOG.warning("Failed to update the lease", extra={"lock": self._lock, "err": str(error) or _TIMEOUT_TEXT})
             is_leader = False
         if self.election.holder != self._reported_leader:
             self._reported_leader = self.election.holder

@@ -202,6 +202,21 @@ def test_fault_17_a_partitioned_leader_stops_before_the_other_starts(seed: int, 
     run(main())
 
 
+def test_every_failed_renewal_is_logged_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with leader(Leases()) as candidate:
+            candidate.server.handler = lambda request: SILENCE if request.method == "GET" else failure_reply(500)
+            await asyncio.sleep(20)
+            assert candidate.end_reason == "the lease could not be renewed within 10 s"
+
+    run(main())
+    failures = [record for record in caplog.records if record.getMessage() == "Failed to update the lease"]
+    assert [getattr(record, "err", "") for record in failures] == [
+        f"GET {NAME}: no response in time",
+        "no response before the renew deadline",
+    ]
+
+
 def test_an_outage_shorter_than_the_renew_deadline_keeps_the_lead() -> None:
     async def main() -> None:
         leases = Leases()
