@@ -28,6 +28,7 @@ class Release:
             later releases.
         pod_group_condition: the type of the condition that says whether a pod group was scheduled.
         activates_without_deletion: a preemptor is retried at once if its last victim was only waiting or being bound.
+        observes_terminating_victims: a preemption counts in the metrics of victims if all victims are terminating.
         retries_bindings: a binding that an error of the API server rejects is sent again up to three times.
         queues_pod_groups: a pod group is queued and popped as one. Otherwise each member is.
         uses_placement_feasible: PlacementFeasible plugins decide after each member whether a pod group is feasible.
@@ -81,6 +82,7 @@ class Release:
     later_extension_points: Mapping[str, frozenset[str]]
     pod_group_condition: str
     activates_without_deletion: bool
+    observes_terminating_victims: bool
     retries_bindings: bool
     queues_pod_groups: bool
     uses_placement_feasible: bool
@@ -136,6 +138,7 @@ RELEASE_1_36: Final = Release(
     ),
     pod_group_condition="PodGroupScheduled",
     activates_without_deletion=False,
+    observes_terminating_victims=False,
     retries_bindings=False,
     queues_pod_groups=False,
     uses_placement_feasible=False,
@@ -176,6 +179,7 @@ RELEASE_1_37: Final = Release(
     later_extension_points={},
     pod_group_condition="PodGroupInitiallyScheduled",
     activates_without_deletion=True,
+    observes_terminating_victims=True,
     retries_bindings=True,
     queues_pod_groups=True,
     uses_placement_feasible=True,

@@ -183,7 +183,7 @@ class SchedulerMetrics(ClientMetrics):
         """Observe the victims of a preemption.
 
         Args:
-            preemptor: pod or podgroup.
+            preemptor: pod, podgroup or compositepodgroup.
             victim_count: the number of victims.
             group_count: the number of pod groups that are evicted as a whole. kube-scheduler counts them only if the
                 preemptor is a pod group.
@@ -192,7 +192,7 @@ class SchedulerMetrics(ClientMetrics):
         Source: pkg/scheduler/metrics/metrics.go, PreemptionVictims (1.36);
         pkg/scheduler/framework/preemption/executor.go, observeVictims (1.37).
         """
-        has_own_family = preemptor == "podgroup" and _WORKLOAD_VICTIMS in self._families
+        has_own_family = preemptor != "pod" and _WORKLOAD_VICTIMS in self._families
         self._families.observe(
             _WORKLOAD_VICTIMS if has_own_family else "scheduler_preemption_victims", value=victim_count
         )
@@ -203,7 +203,7 @@ class SchedulerMetrics(ClientMetrics):
                 self._families.increment("scheduler_preemption_pdb_violations_total", preemptor, by=pdb_violations)
 
     def observe_evictions(self, preemptor: str, result: str, seconds: float) -> None:
-        """Observe the evictions for a pod or podgroup; *result* is success or error.
+        """Observe the evictions for a pod or a group, as in `observe_preemption`; *result* is success or error.
 
         Source: pkg/scheduler/metrics/metrics.go, PreemptionGoroutinesDuration, PreemptionGoroutinesExecutionTotal
         (1.36), PreemptionExecutionDuration (1.37).

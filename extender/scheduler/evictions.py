@@ -67,7 +67,8 @@ def preempt(context: SchedulerContext, preemptor: Pod, candidate: Candidate) -> 
 
     Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.36).
     """
-    _clear_lower_priority_nominations(context, preemptor, candidate.node_name)
+    if any(not victim.terminating for victim in candidate.victims):
+        _clear_lower_priority_nominations(context, preemptor, candidate.node_name)
     _evict_victims(context, Preemptor(preemptor, (preemptor,)), candidate.victims, candidate.num_pdb_violations)
 
 
@@ -122,22 +123,18 @@ def _evict_victims(
     pdb_violations: int,
     group_count: int = 0,
 ) -> None:
+    release = context.profiles[preemptor.scheduler_name].release
     non_terminating_victims = [victim for victim in victims if not victim.terminating]
+    if non_terminating_victims or release.observes_terminating_victims:
+        context.metrics.observe_preemption(preemptor.kind, len(victims), group_count, pdb_violations)
     if not non_terminating_victims:
         return
-    context.metrics.observe_preemption(preemptor.kind, len(victims), group_count, pdb_violations)
     victims_to_delete = [
         victim for victim in non_terminating_victims if not _cancel_binding(context, preemptor, victim)
     ]
-    release = context.profiles[preemptor.scheduler_name].release
-    if release.activates_without_deletion and victims_to_delete[-1:] != non_terminating_victims[-1:]:
-        run_in_background(context, _evict_all_but_last(context, preemptor, victims_to_delete))
-        return
-    if not victims_to_delete:
-        return
-    last_victims = _get_last_victims(context, preemptor)
-    last_victims[preemptor.uid] = None
-    run_in_background(context, _evict_all(context, preemptor, victims_to_delete, last_victims))
+    _get_last_victims(context, preemptor)[preemptor.uid] = None
+    deletes_last_victim = victims_to_delete[-1:] == non_terminating_victims[-1:]
+    run_in_background(context, _evict_all(context, preemptor, victims_to_delete, deletes_last_victim))
 
 
 def _get_last_victims(context: SchedulerContext, preemptor: Preemptor) -> dict[str, AssignedPodInfo | None]:
@@ -198,50 +195,36 @@ def _record_preempted_event(
 
 
 async def _evict_all(
-    context: SchedulerContext,
-    preemptor: Preemptor,
-    victims: list[AssignedPodInfo],
-    last_victims: dict[str, AssignedPodInfo | None],
+    context: SchedulerContext, preemptor: Preemptor, victims: Sequence[AssignedPodInfo], deletes_last_victim: bool
 ) -> None:
     """Evict all victims but the last one concurrently, then the last one. Its deletion requeues the preemptor.
 
-    Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.36).
-    """
-    start_time = context.clock.monotonic()
-    try:
-        await asyncio.gather(*(_evict(context, preemptor, victim) for victim in victims[:-1]))
-        last_victims[preemptor.uid] = victims[-1]
-        await _evict(context, preemptor, victims[-1])
-        last_victims.pop(preemptor.uid, None)
-        context.metrics.observe_evictions(preemptor.kind, "success", context.clock.monotonic() - start_time)
-        # kube-scheduler does not retry, so it loses an event that occurred while the preemptor was gated.
-        for pod in preemptor.pods:
-            context.queue.retry_gated_pod(pod.key, context.clock.monotonic())
-        context.wake()
-    except ApiError as error:
-        context.metrics.observe_evictions(preemptor.kind, "error", context.clock.monotonic() - start_time)
-        log.warning("preemption for %s failed: %s", preemptor, error)
-        last_victims.pop(preemptor.uid, None)
-        _activate_pods(context, preemptor.pods)
+    If the last victim was preempted in memory, as *deletes_last_victim* says, all *victims* are evicted concurrently.
+    Since 1.37 the preemptor is then activated, because no deletion of the last victim requeues it.
 
-
-async def _evict_all_but_last(
-    context: SchedulerContext, preemptor: Preemptor, victims: Sequence[AssignedPodInfo]
-) -> None:
-    """Evict the other victims after the last one was preempted in memory, and requeue the preemptor.
-
-    No deletion of the last victim will requeue it.
-
-    Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.37).
+    Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.36, 1.37).
     """
     start_time, result = context.clock.monotonic(), "success"
+    last_victims = _get_last_victims(context, preemptor)
     try:
-        await asyncio.gather(*(_evict(context, preemptor, victim) for victim in victims))
+        concurrent_victims = victims[:-1] if deletes_last_victim else victims
+        await asyncio.gather(*(_evict(context, preemptor, victim) for victim in concurrent_victims))
+        if deletes_last_victim:
+            last_victims[preemptor.uid] = victims[-1]
+            await _evict(context, preemptor, victims[-1])
     except ApiError as error:
         result = "error"
         log.warning("preemption for %s failed: %s", preemptor, error)
+    last_victims.pop(preemptor.uid, None)
     context.metrics.observe_evictions(preemptor.kind, result, context.clock.monotonic() - start_time)
-    _activate_pods(context, preemptor.pods)
+    release = context.profiles[preemptor.scheduler_name].release
+    if result == "error" or (release.activates_without_deletion and not deletes_last_victim):
+        _activate_pods(context, preemptor.pods)
+        return
+    # kube-scheduler does not retry, so it loses an event that occurred while the preemptor was gated.
+    for pod in preemptor.pods:
+        context.queue.retry_gated_pod(pod.key, context.clock.monotonic())
+    context.wake()
 
 
 async def _evict(context: SchedulerContext, preemptor: Preemptor, victim: AssignedPodInfo) -> None:

@@ -214,8 +214,9 @@ class Scheduler(EventHandler):
     def _handle_failure(self, queued_pod_info: QueuedPodInfo, decision: ScheduleFailure, start_time: float) -> None:
         pod = queued_pod_info.pod_info.pod
         failure = AttemptFailure(decision.status, decision.message, decision.rejectors, decision.nominated_node)
-        handle_scheduling_failure(self._context, queued_pod_info, failure, start_time)
+        # The evictions start first, so that PreEnqueue gates the pod until they end, whatever happened in the attempt.
         execute_post_filter_plans(self._context, pod, decision.post_filter_plans.values())
+        handle_scheduling_failure(self._context, queued_pod_info, failure, start_time)
 
     def _assume_and_bind(
         self,

@@ -109,6 +109,10 @@ def test_the_page_of_1_37_has_the_new_series() -> None:
             "scheduler_workload_preemption_victims_sum 5.0",
         ),
         (
+            lambda metrics: metrics.observe_preemption("compositepodgroup", 7, 2, 0),
+            "scheduler_workload_preemption_victims_sum 7.0",
+        ),
+        (
             lambda metrics: metrics.observe_preemption("podgroup", 5, 2, 0),
             'scheduler_preemption_workload_disruptions_sum{preemptor="podgroup"} 2.0',
         ),

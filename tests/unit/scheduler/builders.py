@@ -221,6 +221,13 @@ class SchedulerHarness:
                 if not stepped and len(asyncio.all_tasks()) == 1:
                     break
 
+    def queue_of(self, pod_name: str) -> str:
+        """Return the queue of a pod without a group in the namespace `default`; empty if it is in none."""
+        queues = self.queue._queues.list_by_queue()
+        return next(
+            (name for name, entities in queues.items() if f"default/{pod_name}" in {e.key for e in entities}), ""
+        )
+
     def node_of(self, pod: Pod) -> str:
         """Return the node of *pod* on the server; empty if it has none."""
         return self.api.pods[pod.key].spec.node_name

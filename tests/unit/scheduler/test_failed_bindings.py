@@ -61,13 +61,6 @@ def make_harness(plugin: OnlyOne) -> tuple[SchedulerHarness, Pod]:
     return harness, pod
 
 
-def get_queue(harness: SchedulerHarness, pod_name: str) -> str:
-    """Return the queue of a pod; "" if it is in none."""
-    key = f"default/{pod_name}"
-    queues = harness.queue._queues
-    return next((name for name, entities in queues.list_by_queue().items() if key in {e.key for e in entities}), "")
-
-
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
@@ -93,7 +86,7 @@ def test_a_failure_in_the_scheduling_cycle_moves_no_other_pod(answers: dict[str,
 
     assert plugin.unreserved == 1
     assert harness.events.recorded == [("default/web", "FailedScheduling", message)]
-    assert get_queue(harness, "other") == "unschedulable"
+    assert harness.queue_of("other") == "unschedulable"
     assert len(harness.queue.in_flight_events) == 0
 
 
@@ -106,7 +99,7 @@ def test_a_failure_in_the_binding_cycle_requeues_other_pods() -> None:
     harness.attempt()
 
     assert plugin.unreserved == 1
-    assert (get_queue(harness, "web"), get_queue(harness, "other")) == ("backoff", "backoff")
+    assert (harness.queue_of("web"), harness.queue_of("other")) == ("backoff", "backoff")
 
 
 def test_a_rejection_by_pre_bind_is_retried_like_an_error() -> None:
@@ -122,7 +115,7 @@ def test_a_rejection_by_pre_bind_is_retried_like_an_error() -> None:
     assert harness.events.recorded == [("default/web", "FailedScheduling", "not now")]
     assert queued_pod is not None
     assert (queued_pod.rejector_plugins, queued_pod.consecutive_error_count) == (frozenset(), 1)
-    assert get_queue(harness, "web") == "backoff"
+    assert harness.queue_of("web") == "backoff"
 
 
 def change(harness: SchedulerHarness, pod: Pod, **metadata: Any) -> None:
@@ -151,7 +144,7 @@ def test_a_waiting_pod_that_is_terminating_is_unschedulable() -> None:
     asyncio.run(test())
 
     assert harness.events.recorded == [("default/web", "FailedScheduling", "0/1 nodes are available: 1 removed.")]
-    assert (get_queue(harness, "web"), get_queue(harness, "other")) == ("unschedulable", "backoff")
+    assert (harness.queue_of("web"), harness.queue_of("other")) == ("unschedulable", "backoff")
     assert harness.cache.pending_pods[pod.metadata.uid].metadata.deletion_timestamp is not None
 
 
@@ -162,7 +155,7 @@ def test_a_pod_that_is_deleted_during_its_binding_requeues_other_pods_at_once() 
     async def test() -> None:
         await harness.scheduler.schedule_one()
         harness.dispatcher.on_delete(pod)
-        assert get_queue(harness, "other") == "backoff"
+        assert harness.queue_of("other") == "backoff"
         while len(asyncio.all_tasks()) > 1:
             await asyncio.sleep(0)
 

@@ -1,0 +1,125 @@
+"""The evictions of a preemption: what is deleted, what is only cancelled, and when the preemptor is retried."""
+
+from typing import Any
+
+import pytest
+
+from extender.api.kinds.pod import Pod
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
+from tests.build import make_node, make_pod
+from tests.unit.scheduler.builders import SchedulerHarness
+
+TERMINATING = {"deletionTimestamp": "2026-03-01T00:00:00Z"}
+
+
+def make_harness(*pods: Pod, release: Release = RELEASE_1_37) -> tuple[SchedulerHarness, Pod]:
+    """Return a scheduler with a node of 4 CPU, *pods* and a new pod of priority 10 that needs all of them."""
+    gates = FeatureGates(release=release)
+    harness = SchedulerHarness(make_node("n1"), *pods, gates=gates)
+    preemptor = make_pod("high", requests={"cpu": "4"}, priority=10)
+    harness.create(preemptor)
+    return harness, preemptor
+
+
+def get_metric(harness: SchedulerHarness, line: str) -> str:
+    """Return the value of the metric *line*, a name with labels; empty if it is not exposed."""
+    text = b"".join(harness.context.metrics.render()).decode()
+    return next((row.removeprefix(f"{line} ") for row in text.splitlines() if row.startswith(f"{line} ")), "")
+
+
+def test_a_preemptor_is_gated_during_the_evictions_whatever_happened_in_its_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A node is added during the attempt. Without the gate, the pod would be attempted before its victim is deleted.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.37).
+    """
+    harness, preemptor = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
+    queues: list[str] = []
+    call = harness.api.call
+
+    async def record_queue(*arguments: Any) -> None:
+        queues.append(harness.queue_of("high"))
+        await call(*arguments)
+
+    monkeypatch.setattr(harness.api, "call", record_queue)
+    monkeypatch.setattr(
+        harness.context.metrics, "observe_scheduling_algorithm", lambda _: harness.dispatcher.on_add(make_node("n2"))
+    )
+    harness.attempt()
+
+    assert [api_call.name for api_call in harness.api.calls_to("delete")] == ["low"]
+    assert queues[0] == "gated"
+    assert harness.queue_of("high") == "backoff"
+    assert preemptor.key in harness.api.pods
+
+
+@pytest.mark.parametrize(("release", "preemptions"), [(RELEASE_1_36, "0.0"), (RELEASE_1_37, "1.0")])
+def test_a_preemption_of_terminating_victims_evicts_nothing(release: Release, preemptions: str) -> None:
+    """Pods of lower priority stay nominated for the node.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.36, 1.37).
+    """
+    victim = make_pod("low", node="n1", requests={"cpu": "1"}, priority=0, metadata=TERMINATING)
+    harness, preemptor = make_harness(victim, release=release)
+    nominated_pod = make_pod("mid", priority=5)
+    harness.cache.nominate(nominated_pod, "n1")
+
+    harness.attempt()
+
+    assert [api_call.name for api_call in harness.api.calls] == ["high"]
+    assert harness.cache.find_nominated_node(preemptor.metadata.uid) == "n1"
+    assert harness.cache.find_nominated_node(nominated_pod.metadata.uid) == "n1"
+    assert get_metric(harness, "scheduler_preemption_victims_count") == preemptions
+    assert get_metric(harness, 'scheduler_preemption_goroutines_execution_total{result="success"}') == ""
+
+
+def add_waiting_pod(harness: SchedulerHarness, name: str, cpu: str, priority: int) -> None:
+    """Assume a pod on the node; it waits on Permit."""
+    pod = make_pod(name, requests={"cpu": cpu}, priority=priority)
+    harness.cache.assume(pod, "n1")
+    harness.context.waiting_pods.add(harness.cache.make_pod_info(pod), "n1", {"Gate": 60.0}, 0.0)
+
+
+@pytest.mark.parametrize(("release", "queue"), [(RELEASE_1_36, "unschedulable"), (RELEASE_1_37, "active")])
+def test_a_waiting_victim_is_preempted_in_memory(release: Release, queue: str) -> None:
+    """Its binding fails, so no deletion requeues the preemptor.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor, Executor.prepareCandidateAsync (1.36, 1.37).
+    """
+    harness, preemptor = make_harness(release=release)
+    add_waiting_pod(harness, "low", "1", 0)
+
+    harness.attempt()
+
+    (waiting_pod,) = harness.context.waiting_pods
+    assert waiting_pod.status is not None
+    assert waiting_pod.status.message == "waiting on permit for pod: preempted"
+    assert harness.api.calls_to("delete") == []
+    note = f"Preempted by pod {preemptor.metadata.uid} on node n1 (in kube-scheduler memory)."
+    assert ("default/low", "Preempted", note) in harness.events.recorded
+    assert harness.queue_of("high") == queue
+    assert get_metric(harness, 'scheduler_preemption_goroutines_execution_total{result="success"}') == "1.0"
+
+
+def test_a_preemptor_is_gated_while_other_victims_than_the_last_one_are_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.37)."""
+    harness, _ = make_harness(make_pod("mid", node="n1", requests={"cpu": "1"}, priority=5))
+    add_waiting_pod(harness, "low", "1", 0)
+    queues: list[str] = []
+    call = harness.api.call
+
+    async def record_queue(api_call: Any, *arguments: Any) -> None:
+        await call(api_call, *arguments)
+        if api_call.verb == "delete":
+            queues.append(harness.queue_of("high"))
+
+    monkeypatch.setattr(harness.api, "call", record_queue)
+    harness.attempt()
+
+    assert [api_call.name for api_call in harness.api.calls_to("delete")] == ["mid"]
+    assert queues == ["gated"]
+    assert harness.queue_of("high") == "active"
