@@ -85,6 +85,16 @@ class Diagnosis:
             names.add(self.pre_filter_run.status.plugin)
         return frozenset(names) | self.extra_rejectors
 
+    @property
+    def pending_rejectors(self) -> frozenset[str]:
+        """The plugins that rejected nodes or the pod with the code PENDING.
+
+        Source: pkg/scheduler/framework/types.go, Diagnosis.AddPluginStatus (1.36).
+        """
+        names = {rejection.plugin for rejection in self.rejections if rejection.reason.code is Code.PENDING}
+        status = self.pre_filter_run.status
+        return frozenset(names if status is None or status.code is not Code.PENDING else (*names, status.plugin))
+
     def format_message(self, post_filter_message: str = "") -> str:
         """Return the text of the pod's event and condition: `0/5 nodes are available: 2 Insufficient cpu, ...`.
 

@@ -314,5 +314,9 @@ def _make_failure(task: BindingTask, status: Status) -> AttemptFailure:
     Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle (1.36).
     """
     if status.is_rejected and task.stage is not AttemptStage.BINDING:
-        return AttemptFailure(status, format_rejection_of_one_node(status), frozenset({status.plugin}))
+        rejectors = frozenset({status.plugin})
+        pending_rejectors = rejectors if status.code is Code.PENDING else frozenset()
+        return AttemptFailure(
+            status, format_rejection_of_one_node(status), rejectors, pending_rejectors=pending_rejectors
+        )
     return AttemptFailure(status, status.message)

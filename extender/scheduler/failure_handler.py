@@ -22,7 +22,7 @@ from extender.client.errors import (
 from extender.client.events import truncate_note
 from extender.framework.api_plan import ApiCall
 from extender.framework.events import ActionType, ClusterEvent, EventResource
-from extender.framework.status import Code, Status
+from extender.framework.status import Status
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
@@ -62,12 +62,14 @@ class AttemptFailure:
         message: the full message for the log, the event and the condition.
         rejectors: the plugins that rejected the pod; empty after an error.
         nominated_node: the node to nominate for the pod; None keeps the current nomination, "" clears it.
+        pending_rejectors: those of the rejectors that returned the code PENDING.
     """
 
     status: Status
     message: str
     rejectors: frozenset[str] = frozenset()
     nominated_node: str | None = ""
+    pending_rejectors: frozenset[str] = frozenset()
 
 
 def handle_scheduling_failure(
@@ -90,8 +92,8 @@ def handle_scheduling_failure(
         AttemptRecord(context.clock.now(), pod.key, queued_pod_info.uid, result, "", message, seconds, attempts)
     )
     (log_messages.log_unschedulable if is_rejected else log_messages.log_error)(pod, message)
-    queued_pod_info.pending_plugins = failure.rejectors if status.code is Code.PENDING else frozenset()
-    queued_pod_info.unschedulable_plugins = failure.rejectors - queued_pod_info.pending_plugins
+    queued_pod_info.pending_plugins = failure.pending_rejectors
+    queued_pod_info.unschedulable_plugins = failure.rejectors - failure.pending_rejectors
     still_exists = _requeue(context, queued_pod_info, now)
     if is_deferred_resize(context, pod):
         return  # the pod runs: it gets no event, condition or nomination

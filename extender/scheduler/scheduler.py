@@ -77,7 +77,7 @@ class Scheduler(EventHandler):
                 if self._context.clock.monotonic() >= self._next_backoff_flush:
                     self.run_periodic_tasks()
             try:
-                await asyncio.wait_for(wake_event.wait(), FLUSH_BACKOFF_SECONDS)
+                await asyncio.wait_for(wake_event.wait(), self._next_backoff_flush - self._context.clock.monotonic())
             except TimeoutError:
                 continue
 
@@ -85,10 +85,15 @@ class Scheduler(EventHandler):
         return self._context.leadership.may_act() and self._context.has_api_capacity()
 
     def run_periodic_tasks(self) -> None:
-        """Flush backoffQ and the unschedulable pods if due, and resume pods whose Permit is decided."""
+        """Flush backoffQ and the unschedulable pods if due, and resume pods whose Permit is decided.
+
+        The flushes of backoffQ are at whole seconds, when a window of its order ends.
+
+        Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.waitUntilAlignedWithOrderingWindow (1.36).
+        """
         now = self._context.clock.monotonic()
         self._context.queue.flush_backoff_q_completed(now)
-        self._next_backoff_flush = now + FLUSH_BACKOFF_SECONDS
+        self._next_backoff_flush = (now // FLUSH_BACKOFF_SECONDS + 1) * FLUSH_BACKOFF_SECONDS
         if now >= self._next_unschedulable_flush:
             self._context.queue.flush_unschedulable_pods_leftover(now)
             self._next_unschedulable_flush = now + FLUSH_UNSCHEDULABLE_SECONDS
@@ -213,7 +218,13 @@ class Scheduler(EventHandler):
 
     def _handle_failure(self, queued_pod_info: QueuedPodInfo, decision: ScheduleFailure, start_time: float) -> None:
         pod = queued_pod_info.pod_info.pod
-        failure = AttemptFailure(decision.status, decision.message, decision.rejectors, decision.nominated_node)
+        failure = AttemptFailure(
+            decision.status,
+            decision.message,
+            decision.rejectors,
+            decision.nominated_node,
+            decision.diagnosis.pending_rejectors & decision.rejectors,
+        )
         # The evictions start first, so that PreEnqueue gates the pod until they end, whatever happened in the attempt.
         execute_post_filter_plans(self._context, pod, decision.post_filter_plans.values())
         handle_scheduling_failure(self._context, queued_pod_info, failure, start_time)
@@ -286,22 +297,33 @@ class Scheduler(EventHandler):
     # -- events
 
     def on_pending_pod_add(self, pod: Pod) -> None:
-        """Add a new pod without a node, or a pod whose resize was deferred, to the queue."""
-        if pod.status.nominated_node_name and not pod.spec.node_name:
-            self._context.cache.nominate(pod, pod.status.nominated_node_name)
+        """Add a new pod without a node, or a pod whose resize was deferred, to the queue.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.moveToActiveQ (1.36),
+        PriorityQueue.addPod (1.37).
+        """
         self._context.queue.add(self._context.cache.make_pod_info(pod), self._context.clock.monotonic())
+        if pod.status.nominated_node_name and not pod.spec.node_name and self._may_be_nominated(pod):
+            self._context.cache.nominate(pod, pod.status.nominated_node_name)
         if self._gang_scheduling_enabled:  # the new pod may complete a gang
             release = self._context.profiles[pod.spec.scheduler_name].release
             event = make_pod_event(release, EventResource.UNSCHEDULED_POD, ActionType.ADD, None, pod)
             self._context.queue.move_all_to_active_or_backoff_queue(event, self._context.clock.monotonic())
         self._context.wake()
 
+    def _may_be_nominated(self, pod: Pod) -> bool:
+        """Return whether a new pod counts as nominated. In 1.36 a gated one does not, until it is updated."""
+        queued_pod = self._context.queue.get_pod(pod.key)
+        is_gated = queued_pod is not None and queued_pod.gating_plugin != ""
+        return not is_gated or self._context.profiles[pod.spec.scheduler_name].release.nominates_gated_pods
+
     def on_pending_pod_update(self, old: Pod, new: Pod, events: list[ClusterEvent]) -> None:
-        """Update a pending pod in the queue, and its nomination if the status changed it.
+        """Update a pending pod in the queue, and its nomination. A nomination that no status has stays.
 
         Source: pkg/scheduler/backend/queue/nominator.go, nominator.UpdateNominatedPod (1.36).
         """
-        if old.status.nominated_node_name != new.status.nominated_node_name and not new.spec.node_name:
+        has_nomination = old.status.nominated_node_name or new.status.nominated_node_name
+        if has_nomination and not new.spec.node_name:
             self._context.cache.nominate(new, new.status.nominated_node_name)
         self._context.queue.update(self._context.cache.make_pod_info(new), events, self._context.clock.monotonic())
         self._context.wake()

@@ -10,13 +10,13 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.client.errors import ApiError, ConflictError, ServerError, UnreachableError
 from extender.framework.api_plan import ApiPlan
-from extender.framework.extension_points import ALLOW, PermitResult
+from extender.framework.extension_points import ALLOW, PermitResult, PreFilterResult
 from extender.framework.status import Code, Status, error_status
 from extender.plugins.default_binder import DefaultBinder
 from extender.scheduler.failure_handler import write_status
 from extender.scheduler.status_patches import make_pod_scheduled_patch
 from tests.build import make_node, make_pod
-from tests.unit.cycle.fakes import make_profile
+from tests.unit.cycle.fakes import FakePreFilter, RejectingFilter, make_profile
 from tests.unit.scheduler.builders import SchedulerHarness
 
 WAIT = Status(Code.WAIT, ("for the others",))
@@ -362,3 +362,26 @@ def test_the_write_of_an_older_status_is_not_repeated(is_current: bool, calls: i
     harness.api.errors["status"] = [ServerError("etcd is down", 500)]
     assert asyncio.run(write_status(harness.context, api_call, lambda: is_current)) is is_current
     assert len(harness.api.calls_to("status")) == calls
+
+
+@pytest.mark.parametrize("point", ["filter", "pre_filter", "permit"])
+def test_an_event_of_a_plugin_that_waits_requeues_the_pod_without_backoff(point: str) -> None:
+    """The plugin rejects with the code PENDING.
+
+    Source: pkg/scheduler/framework/types.go, Diagnosis.AddPluginStatus;
+    pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodWorthRequeuing (1.36).
+    """
+    pending = Status(Code.PENDING, ("not ready",))
+    plugins = {
+        "filter": RejectingFilter("Waits", "n1", code=Code.PENDING),
+        "pre_filter": FakePreFilter("Waits", PreFilterResult(pending)),
+        "permit": Gatekeeper(PermitResult(pending)),
+    }
+    harness = SchedulerHarness(make_node("n1"), profile=make_profile(plugins[point], DefaultBinder()))
+    harness.create(small("web"))
+    harness.attempt()
+    assert harness.queue_of("web") == "unschedulable"
+
+    harness.dispatcher.on_add(make_node("n2"))
+
+    assert harness.queue_of("web") == "active"

@@ -1,8 +1,13 @@
 """The scheduling loop: when it ends, and what it does while pods wait in the queue."""
 
 import asyncio
+from typing import Any
+
+import pytest
 
 from extender.client.errors import ServerError
+from extender.scheduler.event_handlers import ClusterEventDispatcher
+from extender.scheduler.scheduler import Scheduler
 from tests.build import make_node, make_pod
 from tests.unit.client.virtual_time import current_loop, run
 from tests.unit.scheduler.builders import SchedulerHarness
@@ -28,10 +33,11 @@ def test_the_loop_ends_at_once_if_it_is_stopped_between_two_pods() -> None:
 
 
 def test_a_pod_of_high_priority_leaves_the_backoff_queue_while_other_pods_wait() -> None:
-    """The backoff ends after one second. It is checked once per second, in steps of a second, so 2.4 seconds pass.
+    """The backoff ends with the second after the first one, so that seven pods are attempted before.
 
     Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Run;
-    pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.isPodBackingoff (1.36).
+    pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.isPodBackingoff,
+    backoffQueue.waitUntilAlignedWithOrderingWindow (1.36).
     """
     harness = SchedulerHarness(make_node("n1"))
     harness.api.errors["binding"] = [ServerError("etcd is down", 500)]
@@ -57,4 +63,38 @@ def test_a_pod_of_high_priority_leaves_the_backoff_queue_while_other_pods_wait()
 
     run(main())
     names = [api_call.name for api_call in harness.api.calls_to("binding")]
-    assert names[:10] == ["high", *(f"low-{number}" for number in range(8)), "high"]
+    assert names[:10] == ["high", *(f"low-{number}" for number in range(7)), "high", "low-7"]
+
+
+@pytest.mark.parametrize("start", [1000.0, 1000.9])
+def test_an_idle_loop_retries_at_the_end_of_the_second_in_which_the_backoff_expires(start: float) -> None:
+    """Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.waitUntilAlignedWithOrderingWindow (1.36)."""
+    harness = SchedulerHarness(make_node("n1"))
+    harness.api.errors["binding"] = [ServerError("etcd is down", 500)] * 2
+    attempt_times: list[float] = []
+
+    async def main() -> None:
+        loop = current_loop()
+        loop.suspend(start - loop.time())
+        harness.context.clock = loop
+        call = harness.api.call
+
+        async def record_time(api_call: Any, *arguments: Any) -> None:
+            if api_call.subresource == "binding":
+                attempt_times.append(loop.time())
+            await call(api_call, *arguments)
+
+        harness.api.call = record_time  # type: ignore[method-assign]
+        scheduler = Scheduler(harness.context)
+        harness.dispatcher = ClusterEventDispatcher(harness.cache, scheduler, ["default-scheduler"])
+        wake_event, stop_event = asyncio.Event(), asyncio.Event()
+        harness.create(make_pod("web"))
+        loop_task = asyncio.create_task(scheduler.run(wake_event, stop_event))
+        await asyncio.sleep(10)
+        stop_event.set()
+        wake_event.set()
+        await loop_task
+
+    run(main())
+    # The backoffs are 1 and 2 seconds.
+    assert attempt_times == pytest.approx([start, 1002.0, 1005.0], abs=0.001)

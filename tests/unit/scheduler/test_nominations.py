@@ -1,0 +1,69 @@
+"""Nominations that new and changed pods have in their status."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from extender.api.kinds.pod import Pod
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
+from tests.build import make_node, make_pod
+from tests.unit.scheduler.builders import SchedulerHarness
+
+GATE = [{"name": "example.com/quota"}]
+
+
+def make_nominated_pod(node: str, **given: Any) -> Pod:
+    """Return a gated pod whose status nominates it for *node*."""
+    return make_pod("web", spec={"schedulingGates": GATE}, status={"nominatedNodeName": node}, **given)
+
+
+@pytest.mark.parametrize(("release", "node"), [(RELEASE_1_36, ""), (RELEASE_1_37, "n1")])
+def test_a_new_gated_pod_is_nominated_since_1_37(release: Release, node: str) -> None:
+    """In 1.36 any change of the pod nominates it.
+
+    Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.moveToActiveQ, PriorityQueue.Update (1.36),
+    PriorityQueue.addPod (1.37).
+    """
+    harness = SchedulerHarness(make_node("n1"), gates=FeatureGates(release=release))
+    pod = make_nominated_pod("n1")
+
+    harness.create(pod)
+    assert harness.cache.find_nominated_node(pod.metadata.uid) == node
+
+    harness.dispatcher.on_update(pod, make_nominated_pod("n1", labels={"a": "b"}))
+    assert harness.cache.find_nominated_node(pod.metadata.uid) == "n1"
+
+
+def test_a_changed_pod_is_nominated_as_it_is_now() -> None:
+    """A filter with nominated pods sees the new labels.
+
+    Source: pkg/scheduler/backend/queue/nominator.go, nominator.UpdateNominatedPod (1.36).
+    """
+    harness = SchedulerHarness(make_node("n1"))
+    pod = make_nominated_pod("n1")
+    harness.create(pod)
+
+    harness.dispatcher.on_update(pod, make_nominated_pod("n1", labels={"a": "b"}))
+
+    (nominated_pod,) = harness.cache.snapshot().nominated_pods("n1")
+    assert dict(nominated_pod.labels) == {"a": "b"}
+
+
+def test_a_nomination_in_memory_outlasts_changes_without_one() -> None:
+    """Source: pkg/scheduler/backend/queue/nominator.go, nominator.UpdateNominatedPod (1.36)."""
+    harness = SchedulerHarness(make_node("n1"))
+    pod = make_nominated_pod("")
+    harness.create(pod)
+    harness.cache.nominate(pod, "n1")
+
+    changed_pod = msgspec.structs.replace(pod, metadata=make_pod("web", labels={"a": "b"}).metadata)
+    harness.dispatcher.on_update(pod, changed_pod)
+    assert harness.cache.find_nominated_node(pod.metadata.uid) == "n1"
+
+    harness.dispatcher.on_update(changed_pod, make_nominated_pod("n2"))
+    assert harness.cache.find_nominated_node(pod.metadata.uid) == "n2"
+
+    harness.dispatcher.on_update(make_nominated_pod("n2"), pod)
+    assert harness.cache.find_nominated_node(pod.metadata.uid) == ""
