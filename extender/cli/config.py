@@ -7,16 +7,18 @@ import typer
 
 from extender.analysis.input.input_files import get_display_name
 from extender.app import wiring
-from extender.cli.convert import EPILOG as CONVERT_EPILOG
-from extender.cli.convert import convert
 from extender.cli.recording_options import (
     add_file_to_errors,
     load_setup_from_file,
     parse_gates_of_release,
+    read_text,
     redirect_plugin_output,
 )
 from extender.config.errors import ConfigError, FieldError
+from extender.config.legacy_policy import policy_document
+from extender.config.legacy_policy.algorithm_providers import ALGORITHM_PROVIDERS, get_provider
 from extender.config.releases import DEFAULT_RELEASE, RELEASES
+from extender.config.render import render_without_defaults
 from extender.extender_api.best_node.caller_configuration import describe_best_node_effects, list_score_plugins
 from extender.extender_api.best_node.choice import FilterAnswer
 
@@ -30,6 +32,12 @@ Examples:
 _DEFAULTS_EPILOG: Final = """\b
 Example:
   extender config defaults > scheduler.yaml"""
+
+_CONVERT_EPILOG: Final = """\b
+Examples:
+  extender config convert policy.json > scheduler.yaml
+  kubectl -n kube-system get cm scheduler-policy -o yaml | extender config convert -
+  extender config convert --provider ClusterAutoscalerProvider"""
 
 _VersionOption = Annotated[
     str,
@@ -103,4 +111,42 @@ def defaults(emulated_version: _VersionOption = "") -> None:
     sys.stdout.flush()
 
 
-app.command(epilog=CONVERT_EPILOG, short_help="Convert a Policy to a configuration.")(convert)
+@app.command(epilog=_CONVERT_EPILOG, short_help="Convert a Policy to a configuration.")
+def convert(
+    file: Annotated[
+        str, typer.Argument(metavar="POLICY", help="Policy or ConfigMap, YAML or JSON; - is standard input.")
+    ] = "",
+    algorithm_provider: Annotated[
+        str,
+        typer.Option(
+            "--provider",
+            metavar="NAME",
+            help=f"Convert an algorithm provider instead: {' | '.join(ALGORITHM_PROVIDERS)}.",
+        ),
+    ] = "",
+) -> None:
+    """Print the KubeSchedulerConfiguration v1 with the same decisions as a Policy of releases up to 1.22.
+
+    The configuration may name plugins that kube-scheduler removed; this program still has them. Parts of the Policy
+    without an equivalent are listed on standard error, one line each.
+    """
+    if bool(file) == bool(algorithm_provider):
+        raise typer.BadParameter("want a file, or --provider with a name", param_hint="POLICY")
+    if file:
+        name, data = read_text(file)
+    else:
+        name, data = "--provider", b""
+    try:
+        policy = (
+            policy_document.load_policy(data, name)
+            if file
+            else policy_document.LoadedPolicy(get_provider(algorithm_provider))
+        )
+        with redirect_plugin_output():
+            setup = wiring.build_setup_from_policy(policy)
+    except ConfigError as error:
+        raise add_file_to_errors(error, name) from error
+    for warning in setup.warnings:
+        sys.stderr.write(f"extender: note: {warning}\n")
+    sys.stdout.write(render_without_defaults(setup.configuration))
+    sys.stdout.flush()

@@ -1,6 +1,6 @@
 """The exit status of the commands that answer a question, for scripts that pass `--exit-code`."""
 
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 
@@ -9,13 +9,6 @@ WAITS: Final = 3
 ERROR: Final = 4
 
 EXIT_CODE_FLAG: Final = "--exit-code"
-
-ExitCodeOption = Annotated[
-    bool,
-    typer.Option(
-        EXIT_CODE_FLAG, help="Exit with 0 if all pods fit, 3 if a pod has to wait, and 4 after an error. For scripts."
-    ),
-]
 
 
 def exit_with(status: int, *, enabled: bool) -> None:

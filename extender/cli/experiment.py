@@ -12,7 +12,7 @@ from typing import Annotated, Final, TextIO, TypeAlias
 import msgspec
 import typer
 
-from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.input.input_errors import make_input_error
 from extender.analysis.input.input_files import STDIN
 from extender.analysis.recorded_cluster import read_recording
 from extender.cli.planning.workers import RUN_LOCK, Workers, run_tasks
@@ -209,7 +209,7 @@ def _read_trace(file: str) -> Trace:
     try:
         return make_trace(read_recording([file]))
     except TraceError as error:
-        raise InputError([InputErrorLine(SourceLocation(file), str(error))]) from error
+        raise make_input_error(file, str(error)) from error
 
 
 def _check_variant(name: str) -> None:

@@ -10,28 +10,12 @@ import typer
 from extender.analysis.explain import PodExplainer, PodReport
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
 from extender.answers.schema_version import AnswerKind, make_answer
-from extender.cli.exit_status import ERROR, FITS, WAITS, ExitCodeOption, exit_with
-from extender.cli.live.cluster_options import (
-    AllNamespacesOption,
-    ClusterOptions,
-    ContextOption,
-    FilesOrClusterOption,
-    InputOptions,
-    KubeconfigOption,
-    NamespaceOption,
-    OverrideOption,
-    SelectorOption,
-    read_cluster_inputs,
-)
+from extender.cli import options
+from extender.cli.exit_status import ERROR, FITS, WAITS, exit_with
+from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster_inputs
 from extender.cli.live.object_names import complete_nodes, complete_pods
 from extender.cli.recording_options import (
-    ConfigOption,
-    EmulatedVersionOption,
-    GatesOption,
-    Inputs,
-    OutputFormat,
-    OutputOption,
-    VerboseOption,
+    Cluster,
     make_offline_runtime,
     redirect_plugin_output,
     warn_about_other_schedulers,
@@ -79,22 +63,22 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command(epilog=_EPILOG)
 def explain(
-    file: FilesOrClusterOption = None,
+    file: options.FilesOrClusterOption = None,
     pods: _PodsArgument = None,
-    config: ConfigOption = "",
-    feature_gates: GatesOption = None,
-    emulated_version: EmulatedVersionOption = "",
-    override: OverrideOption = False,
-    kubeconfig: KubeconfigOption = "",
-    context: ContextOption = "",
-    namespace: NamespaceOption = "",
-    all_namespaces: AllNamespacesOption = False,
-    selector: SelectorOption = "",
+    config: options.ConfigOption = "",
+    feature_gates: options.GatesOption = None,
+    emulated_version: options.EmulatedVersionOption = "",
+    override: options.OverrideOption = False,
+    kubeconfig: options.KubeconfigOption = "",
+    context: options.ContextOption = "",
+    namespace: options.NamespaceOption = "",
+    all_namespaces: options.AllNamespacesOption = False,
+    selector: options.SelectorOption = "",
     node: _NodeOption = None,
     brief: _BriefOption = False,
-    output: OutputOption = OutputFormat.TABLE,
-    exit_code: ExitCodeOption = False,
-    verbose: VerboseOption = False,
+    output: options.OutputOption = options.OutputFormat.TABLE,
+    exit_code: options.ExitCodeOption = False,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Show why a pod is pending, why it is on its node, or which node is best for it.
 
@@ -110,21 +94,21 @@ def explain(
     they are named. With the feature gate GenericWorkload, a member of a pod group is also explained with its group. A
     plugin error that ends the attempt is part of the report; the exit status is then 0.
     """
-    if brief and (node or output is not OutputFormat.TABLE):
+    if brief and (node or output is not options.OutputFormat.TABLE):
         raise typer.BadParameter("contradicts --node and -o; leave out one of them", param_hint="--brief")
     input_options = InputOptions(config, feature_gates or (), emulated_version, override)
     cluster_options = ClusterOptions(kubeconfig, context, namespace, all_namespaces, selector)
     with redirect_plugin_output():
-        inputs, selection = read_cluster_inputs(file, input_options, cluster_options, pods or ())
-        setup = inputs.setup
+        cluster, selection = read_cluster_inputs(file, input_options, cluster_options, pods or ())
+        setup = cluster.setup
         # If the configuration comes from the recording, only pods of its first profile are explained.
         scheduler_names = tuple(setup.profiles) if config else (setup.first_profile.scheduler_name,)
         runtime = make_offline_runtime(verbose=verbose)
-        explainer = PodExplainer(inputs.recording, selection, setup.profiles, scheduler_names, runtime, setup.gates)
+        explainer = PodExplainer(cluster.recording, selection, setup.profiles, scheduler_names, runtime, setup.gates)
     _check_nodes(explainer, node or ())
     status = _write_reports(explainer, output, node or (), brief=brief)
     _warn_about_unexplained_pods(
-        inputs, explainer, scheduler_names, selector, warn_if_none=output is OutputFormat.TABLE
+        cluster, explainer, scheduler_names, selector, warn_if_none=output is options.OutputFormat.TABLE
     )
     exit_with(status, enabled=exit_code)
 
@@ -146,7 +130,7 @@ def _check_nodes(explainer: PodExplainer, node_names: Sequence[str]) -> None:
 
 
 def _warn_about_unexplained_pods(
-    inputs: Inputs, explainer: PodExplainer, scheduler_names: Sequence[str], selector: str, *, warn_if_none: bool
+    cluster: Cluster, explainer: PodExplainer, scheduler_names: Sequence[str], selector: str, *, warn_if_none: bool
 ) -> None:
     """Say on standard error that no pod is pending, and which pods wait for other schedulers."""
     if not explainer.groups and warn_if_none:
@@ -156,18 +140,20 @@ def _warn_about_unexplained_pods(
         labels = f' with the labels "{selector}"' if selector else ""
         sys.stderr.write(f"extender: no pod is pending{namespace}{labels} for scheduler {names}\n")
     if not explainer.selection.names:
-        warn_about_other_schedulers(inputs.recording, scheduler_names)
+        warn_about_other_schedulers(cluster.recording, scheduler_names)
 
 
-def _write_reports(explainer: PodExplainer, output: OutputFormat, node_names: Sequence[str], *, brief: bool) -> int:
+def _write_reports(
+    explainer: PodExplainer, output: options.OutputFormat, node_names: Sequence[str], *, brief: bool
+) -> int:
     """Write each report as soon as it is made, and return the exit status for `--exit-code`."""
     status = FITS
     count, total = 0, sum(map(len, explainer.groups))
     progress_bar = ProgressBar("pods")
-    write = write_text if output is OutputFormat.TABLE else sys.stdout.write
-    if output is OutputFormat.JSON:
+    write = write_text if output is options.OutputFormat.TABLE else sys.stdout.write
+    if output is options.OutputFormat.JSON:
         sys.stdout.write(msgspec.json.encode(make_answer(AnswerKind.EXPLANATION, {})).decode()[:-1] + ',"pods":{')
-    elif output is OutputFormat.YAML:
+    elif output is options.OutputFormat.YAML:
         sys.stdout.write(dump_yaml(make_answer(AnswerKind.EXPLANATION, {})))
         sys.stdout.write("pods:\n" if explainer.groups else "pods: {}\n")
     for report in _iterate_reports(explainer):
@@ -179,7 +165,7 @@ def _write_reports(explainer: PodExplainer, output: OutputFormat, node_names: Se
         sys.stdout.flush()
         count += 1 + len(report.alike_pods)
         progress_bar.show(count, total)
-    if output is OutputFormat.JSON:
+    if output is options.OutputFormat.JSON:
         sys.stdout.write("}}\n")
     sys.stdout.flush()
     return status
@@ -197,14 +183,14 @@ def _iterate_reports(explainer: PodExplainer) -> Iterator[PodReport]:
 
 
 def _format_report(
-    report: PodReport, output: OutputFormat, node_names: Sequence[str], *, is_first: bool
+    report: PodReport, output: options.OutputFormat, node_names: Sequence[str], *, is_first: bool
 ) -> Iterator[str]:
     """Yield the parts of the report. In JSON and YAML, each pod has its own entry."""
-    if output is OutputFormat.TABLE:
+    if output is options.OutputFormat.TABLE:
         yield ("" if is_first else "\n") + report.to_text(node_names)
         return
     keys = (report.explanation.pod.key, *report.alike_pods)
-    if output is OutputFormat.JSON:
+    if output is options.OutputFormat.JSON:
         values = msgspec.json.encode(report.to_values(node_names)).decode()
         for index, key in enumerate(keys):
             yield ("" if is_first and not index else ",") + f"{msgspec.json.encode(key).decode()}:"

@@ -4,80 +4,53 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager, redirect_stdout
 from dataclasses import dataclass
-from enum import Enum
+from functools import cached_property
 from traceback import format_exception
-from typing import Annotated, Any, TextIO
+from typing import Any, TextIO
 
 import msgspec
-import typer
 
 from extender.analysis.coscheduling_groups import convert_coscheduling_groups, describe_unused_groups
-from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation, UnreadableError
+from extender.analysis.input.input_errors import (
+    InputError,
+    InputErrorLine,
+    SourceLocation,
+    UnreadableError,
+    make_input_error,
+)
 from extender.analysis.input.input_files import read_file
 from extender.analysis.pending_pods import count_pods_of_other_schedulers
-from extender.analysis.recorded_cluster import Recording, read_recording
+from extender.analysis.recorded_cluster import Recording, load_cache, read_recording
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.app import wiring
+from extender.cache.cache import Cache
+from extender.cli.options import OutputFormat
 from extender.cli.terminal import write_text
-from extender.config.documents import dump_yaml
+from extender.config.documents import dump_yaml, parse_document
 from extender.config.errors import ConfigError
 from extender.config.feature_gates import FeatureGates
 from extender.config.feature_gates_flag import parse_feature_gates, select_scheduling_features
-from extender.config.releases import DEFAULT_RELEASE, RELEASES, find_release, parse_emulated_version
+from extender.config.releases import find_release, parse_emulated_version
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.plugin_runner import PluginError
 
 
-class OutputFormat(Enum):
-    """The output format."""
-
-    TABLE = "table"
-    JSON = "json"
-    YAML = "yaml"
-
-
-ConfigOption = Annotated[
-    str,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help="KubeSchedulerConfiguration or Policy in force. Default: the one in the recording, else the built-in one.",
-    ),
-]
-GatesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--feature-gates",
-        metavar="GATE=BOOL",
-        help="Feature gates to enable or disable, as in kube-scheduler. May be repeated.",
-    ),
-]
-EmulatedVersionOption = Annotated[
-    str,
-    typer.Option(
-        "--emulated-version",
-        metavar="VERSION",
-        help=f"Kubernetes release whose kube-scheduler decides: {' or '.join(RELEASES)}. "
-        f"Default: that of the live cluster or of a recording of `extender record`, or {DEFAULT_RELEASE.version}.",
-    ),
-]
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print the traceback of each plugin exception on standard error.")
-]
-OutputOption = Annotated[OutputFormat, typer.Option("--output", "-o", help="Output format.")]
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """A recorded cluster with the configuration in force.
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster with the configuration in force.
 
     Attributes:
-        recording: the recorded cluster.
+        recording: the objects of the cluster.
         setup: the configuration with its plugins.
     """
 
     recording: Recording
     setup: wiring.SchedulerSetup
+
+    @cached_property
+    def cache(self) -> Cache:
+        """The cluster, loaded for questions about changes."""
+        return load_cache(self.recording, self.setup.gates)
 
 
 def redirect_plugin_output() -> AbstractContextManager[TextIO]:
@@ -164,7 +137,7 @@ def read_inputs(
     emulated_version: Iterable[str] = (),
     *,
     override: bool = False,
-) -> Inputs:
+) -> Cluster:
     """Read the recording and the configuration; print the skipped kinds on standard error.
 
     Args:
@@ -187,7 +160,7 @@ def read_inputs(
     setup = load_setup_for_recording(config, recording, gates)
     if note := describe_unused_groups(recording, setup.gates):
         warn(note)
-    return Inputs(convert_coscheduling_groups(recording, setup.gates), setup)
+    return Cluster(convert_coscheduling_groups(recording, setup.gates), setup)
 
 
 def warn_about_other_schedulers(recording: Recording, scheduler_names: Collection[str]) -> None:
@@ -239,6 +212,23 @@ def read_text(file: str) -> tuple[str, bytes]:
         return read_file(file, sys.stdin.buffer.read)
     except UnreadableError as error:
         raise InputError([error.error]) from error
+
+
+def read_document(file: str) -> tuple[SourceLocation, Any]:
+    """Read a YAML or JSON file; return its location for messages and its plain values.
+
+    Raises:
+        InputError: the file cannot be read or is invalid.
+    """
+    name, data = read_text(file)
+    location = SourceLocation(name)
+    try:
+        document, errors = parse_document(data, name)
+    except ConfigError as error:
+        raise make_input_error("", *map(str, error.errors)) from error
+    if errors:
+        raise InputError(InputErrorLine(location, error.message, path=error.path) for error in errors)
+    return location, document
 
 
 def _print_warnings(setup: wiring.SchedulerSetup) -> wiring.SchedulerSetup:

@@ -9,23 +9,10 @@ from extender.analysis.simulate import SimulationOptions
 from extender.analysis.simulate import simulate as run_simulation
 from extender.analysis.simulation_text import format_simulation, make_simulation_values
 from extender.answers.schema_version import AnswerKind
-from extender.cli.exit_status import FITS, WAITS, ExitCodeOption, exit_with
-from extender.cli.live.cluster_options import (
-    ClusterOptions,
-    ContextOption,
-    FilesOrClusterOption,
-    InputOptions,
-    KubeconfigOption,
-    OverrideOption,
-    read_cluster_inputs,
-)
+from extender.cli import options
+from extender.cli.exit_status import FITS, WAITS, exit_with
+from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster_inputs
 from extender.cli.recording_options import (
-    ConfigOption,
-    EmulatedVersionOption,
-    GatesOption,
-    OutputFormat,
-    OutputOption,
-    VerboseOption,
     make_offline_runtime,
     redirect_plugin_output,
     warn_about_other_schedulers,
@@ -48,20 +35,20 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command(epilog=_EPILOG)
 def simulate(
-    file: FilesOrClusterOption = None,
-    config: ConfigOption = "",
-    feature_gates: GatesOption = None,
-    emulated_version: EmulatedVersionOption = "",
-    override: OverrideOption = False,
-    kubeconfig: KubeconfigOption = "",
-    context: ContextOption = "",
-    output: OutputOption = OutputFormat.TABLE,
-    seed: Annotated[int, typer.Option(help="Seed of the choice between equally good nodes.")] = 0,
+    file: options.FilesOrClusterOption = None,
+    config: options.ConfigOption = "",
+    feature_gates: options.GatesOption = None,
+    emulated_version: options.EmulatedVersionOption = "",
+    override: options.OverrideOption = False,
+    kubeconfig: options.KubeconfigOption = "",
+    context: options.ContextOption = "",
+    output: options.OutputOption = options.OutputFormat.TABLE,
+    seed: options.SeedOption = 0,
     preempt: Annotated[
         bool, typer.Option("--preempt", help="Evict pods of lower priority for pods that fit on no node.")
     ] = False,
-    exit_code: ExitCodeOption = False,
-    verbose: VerboseOption = False,
+    exit_code: options.ExitCodeOption = False,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Schedule all pending pods, one after another in queue order, on a copy of the cluster.
 
@@ -76,17 +63,16 @@ def simulate(
     # Pods of all namespaces compete for the nodes.
     cluster_options = ClusterOptions(kubeconfig, context, all_namespaces=True)
     with redirect_plugin_output():
-        inputs, _ = read_cluster_inputs(file, input_options, cluster_options)
-    check_nodes(inputs.recording)
-    progress_bar = ProgressBar("pods")
-    cache = load_cache(inputs.recording, inputs.setup.gates, inputs.setup.profiles)
-    with redirect_plugin_output():
+        cluster, _ = read_cluster_inputs(file, input_options, cluster_options)
+    check_nodes(cluster.recording)
+    cache = load_cache(cluster.recording, cluster.setup.gates, cluster.setup.profiles)
+    with redirect_plugin_output(), ProgressBar("pods") as progress_bar:
         simulation = run_simulation(
             cache,
-            inputs.setup.profiles,
+            cluster.setup.profiles,
             make_offline_runtime(verbose=verbose),
             SimulationOptions(seed, preempt),
-            recording=inputs.recording,
+            recording=cluster.recording,
             progress=progress_bar.show,
         )
     write_answer(
@@ -95,5 +81,5 @@ def simulate(
         lambda: make_simulation_values(simulation, seed),
         lambda: format_simulation(simulation, seed),
     )
-    warn_about_other_schedulers(inputs.recording, inputs.setup.profiles)
+    warn_about_other_schedulers(cluster.recording, cluster.setup.profiles)
     exit_with(WAITS if len(simulation.placed_pods) < len(simulation.placements) else FITS, enabled=exit_code)

@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 import textwrap
-from typing import Final, TextIO
+from typing import Final, Self, TextIO
 
 _BAR_WIDTH: Final = 30
 _MIN_TEXT_WIDTH: Final = 40
@@ -55,7 +55,10 @@ def _wrap(line: str, width: int) -> str:
 
 
 class ProgressBar:
-    """A progress bar on one line of a terminal, erased at the end. Nothing is written to a file or a pipe."""
+    """A progress bar on one line of a terminal, erased at the end. Nothing is written to a file or a pipe.
+
+    As a context manager, it is erased at the end of the block.
+    """
 
     def __init__(self, noun: str, terminal: TextIO | None = None) -> None:
         """Create the bar without drawing it.
@@ -68,6 +71,14 @@ class ProgressBar:
         self._terminal = sys.stderr if terminal is None else terminal
         self._enabled = self._terminal.isatty()
         self._last_state: tuple[int, int] = (-1, -1)
+
+    def __enter__(self) -> Self:
+        """Return the bar."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Erase the bar."""
+        self.erase()
 
     def show(self, done: int, total: int) -> None:
         """Draw the bar if its percentage or its total changed; erase it if all is done."""

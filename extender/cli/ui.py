@@ -18,24 +18,9 @@ from fastapi import FastAPI
 
 from extender.app.pages.what_if_answers import make_answers
 from extender.app.startup import StartError, handle_signals, open_listening_socket
-from extender.cli.live.cluster_options import (
-    ClusterOptions,
-    ContextOption,
-    FilesOrClusterOption,
-    InputOptions,
-    KubeconfigOption,
-    load_setup_for_live_cluster,
-)
-from extender.cli.recording_options import (
-    ConfigOption,
-    EmulatedVersionOption,
-    GatesOption,
-    VerboseOption,
-    make_offline_runtime,
-    read_inputs,
-    redirect_plugin_output,
-    warn,
-)
+from extender.cli import options
+from extender.cli.live.cluster_options import ClusterOptions, InputOptions, load_setup_for_live_cluster
+from extender.cli.recording_options import make_offline_runtime, read_inputs, redirect_plugin_output, warn
 from extender.cli.terminal import ProgressBar
 from extender.serving.http_server import format_listener_url, serve_http
 from extender.serving.serving_options import ServingOptions
@@ -78,17 +63,17 @@ class _OpenPages:
 
 @app.command(epilog=_EPILOG)
 def ui(
-    file: FilesOrClusterOption = None,
-    config: ConfigOption = "",
-    feature_gates: GatesOption = None,
-    emulated_version: EmulatedVersionOption = "",
-    kubeconfig: KubeconfigOption = "",
-    context: ContextOption = "",
+    file: options.FilesOrClusterOption = None,
+    config: options.ConfigOption = "",
+    feature_gates: options.GatesOption = None,
+    emulated_version: options.EmulatedVersionOption = "",
+    kubeconfig: options.KubeconfigOption = "",
+    context: options.ContextOption = "",
     port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="PORT", help="Port on loopback; 0 selects a free port.")
     ] = _DEFAULT_PORT,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the browser.")] = False,
-    verbose: VerboseOption = False,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Show a cluster in the browser: its nodes, the pods that wait, and why.
 
@@ -100,12 +85,12 @@ def ui(
     and the victims of preemption: the values of `extender explain -o json`. Nothing is changed.
     """
     gates = feature_gates or []
-    options = _format_options(file or [], config, gates, emulated_version, kubeconfig, context)
+    command_options = _format_options(file or [], config, gates, emulated_version, kubeconfig, context)
     inputs = InputOptions(config, gates, emulated_version)
     if file:
-        pages = _open_recorded_pages(file, inputs, options, verbose=verbose)
+        pages = _open_recorded_pages(file, inputs, command_options, verbose=verbose)
     else:
-        pages = _open_watched_pages(ClusterOptions(kubeconfig, context), inputs, options, verbose=verbose)
+        pages = _open_watched_pages(ClusterOptions(kubeconfig, context), inputs, command_options, verbose=verbose)
     try:
         asyncio.run(_serve(pages, port, opens_browser=not no_browser))
     except StartError as error:
@@ -146,10 +131,9 @@ async def _open_watched_pages(
     logging.getLogger("extender").addHandler(logging.NullHandler())  # the pages show what the watches would log
     # The client of the API server is imported only here: a recording is shown in less time without it.
     module: Any = import_module("extender.app.pages.watched_pages")
-    progress_bar = ProgressBar("kinds")
     make_runtime = partial(make_offline_runtime, verbose=verbose)
     async with contextlib.AsyncExitStack() as stack:
-        stack.callback(progress_bar.erase)
+        progress_bar = stack.enter_context(ProgressBar("kinds"))
         with redirect_plugin_output():
             pages = await stack.enter_async_context(
                 module.open_watched_pages(

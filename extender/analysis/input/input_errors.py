@@ -51,6 +51,11 @@ class InputError(Exception):
         super().__init__("\n".join(map(str, self.errors)))
 
 
+def make_input_error(source: str, *messages: str) -> InputError:
+    """Return an error with one line for each message; *source* is the file or the option, or empty."""
+    return InputError(InputErrorLine(SourceLocation(source), message) for message in messages)
+
+
 class UnreadableError(Exception):
     """The exception for a file that cannot be read, or cannot be parsed to its end."""
 

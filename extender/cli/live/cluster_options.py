@@ -4,19 +4,17 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from extender.analysis.coscheduling_groups import convert_coscheduling_groups
-from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation, UnreadableError
+from extender.analysis.input.input_errors import UnreadableError, make_input_error
 from extender.analysis.pod_selection import PodSelection
 from extender.analysis.recorded_cluster import Recording
 from extender.analysis.required_kinds import RECORDED_KINDS, get_plural
 from extender.api.label_selectors import parse_label_selector
 from extender.app.wiring import SchedulerSetup
 from extender.cli.recording_options import (
-    Inputs,
+    Cluster,
     load_setup_for_recording,
     parse_gates_of_recorded_release,
     read_inputs,
@@ -28,40 +26,6 @@ from extender.client.kubeconfig import CredentialSource, load_context_namespace
 
 ProgressCallback = Callable[[int, int], None]
 """A function that is called with the number of listed kinds and the number of kinds to list."""
-
-FilesOrClusterOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--file",
-        "-f",
-        metavar="FILE",
-        help="Recorded cluster: YAML or JSON, plain or gzipped; - is standard input. May be repeated. "
-        "Default: the live cluster of the current kubeconfig.",
-    ),
-]
-OverrideOption = Annotated[
-    bool, typer.Option("--override", help="A later object replaces an earlier one of the same kind and name.")
-]
-KubeconfigOption = Annotated[
-    str,
-    typer.Option("--kubeconfig", metavar="FILE", help="Kubeconfig of the live cluster. Default: as in kubectl."),
-]
-ContextOption = Annotated[str, typer.Option("--context", metavar="NAME", help="Context in the kubeconfig.")]
-NamespaceOption = Annotated[
-    str,
-    typer.Option(
-        "--namespace",
-        "-n",
-        metavar="NAME",
-        help="Namespace of the pods. Default: the context's; with -f all namespaces.",
-    ),
-]
-AllNamespacesOption = Annotated[
-    bool, typer.Option("--all-namespaces", "-A", help="Consider the pending pods of all namespaces.")
-]
-SelectorOption = Annotated[
-    str, typer.Option("--selector", "-l", metavar="LABELS", help="Label selector of the pods, such as app=web,!old.")
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +63,13 @@ class ClusterOptions:
             UnreadableError: the kubeconfig is invalid.
         """
         if self.namespace and self.all_namespaces:
-            raise _make_option_error("--all-namespaces", "contradicts --namespace; keep one of them")
+            raise make_input_error("--all-namespaces", "contradicts --namespace; keep one of them")
         if names and self.selector:
-            raise _make_option_error("--selector", "selects among all pending pods; leave out the names")
+            raise make_input_error("--selector", "selects among all pending pods; leave out the names")
         try:
             labels = parse_label_selector(self.selector)
         except ValueError as error:
-            raise _make_option_error("--selector", f"{error}; want labels such as app=web,!old") from error
+            raise make_input_error("--selector", f"{error}; want labels such as app=web,!old") from error
         namespace = self.load_namespace() if live and not self.all_namespaces else self.namespace
         return PodSelection(tuple(names), namespace, labels)
 
@@ -130,7 +94,7 @@ class ClusterOptions:
         """
         for option, value in (("--kubeconfig", self.kubeconfig), ("--context", self.context)):
             if value:
-                raise _make_option_error(option, "selects a live cluster, but -f reads a file; leave out one of them")
+                raise make_input_error(option, "selects a live cluster, but -f reads a file; leave out one of them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +124,7 @@ def read_cluster_inputs(
     input_options: InputOptions,
     options: ClusterOptions,
     names: Sequence[str] = (),
-) -> tuple[Inputs, PodSelection]:
+) -> tuple[Cluster, PodSelection]:
     """Read the cluster from files, or the live cluster if there are no files.
 
     All commands with a live cluster read it here. From a live cluster only those kinds are read on which the scheduling
@@ -190,14 +154,19 @@ def read_cluster_inputs(
     return _read_live_cluster(input_options, options, read), selection
 
 
-def read_whole_cluster(files: Sequence[str] | None, input_options: InputOptions, options: ClusterOptions) -> Inputs:
+def read_cluster(
+    files: Sequence[str] | None, input_options: InputOptions, options: ClusterOptions | None = None
+) -> Cluster:
     """Read the cluster from files, or all recorded kinds of the live cluster if there are no files.
+
+    All planning commands read their cluster here. Without *options*, it is that of the current kubeconfig.
 
     Raises:
         ConfigError: the release or a feature gate is invalid.
         InputError: a file, the configuration or an option is invalid.
         UnreadableError: the live cluster cannot be read.
     """
+    options = options or ClusterOptions()
     if files:
         return _read_files(files, input_options, options)
 
@@ -205,9 +174,9 @@ def read_whole_cluster(files: Sequence[str] | None, input_options: InputOptions,
         recording: Recording = reader.read_cluster_kinds(options.credential_source, RECORDED_KINDS, progress)
         return recording
 
-    inputs = _read_live_cluster(input_options, options, read)
-    warn_about_unreadable_kinds(inputs.recording)
-    return inputs
+    cluster = _read_live_cluster(input_options, options, read)
+    warn_about_unreadable_kinds(cluster.recording)
+    return cluster
 
 
 def warn_about_unreadable_kinds(recording: Recording) -> None:
@@ -216,7 +185,7 @@ def warn_about_unreadable_kinds(recording: Recording) -> None:
         warn(f"not recorded: {get_plural(kind)}; {reason}")
 
 
-def _read_files(files: Sequence[str], input_options: InputOptions, options: ClusterOptions) -> Inputs:
+def _read_files(files: Sequence[str], input_options: InputOptions, options: ClusterOptions) -> Cluster:
     options.check_unused_with_files()
     return read_inputs(
         list(files),
@@ -230,18 +199,15 @@ def _read_files(files: Sequence[str], input_options: InputOptions, options: Clus
 def _read_live_cluster(
     input_options: InputOptions,
     options: ClusterOptions,
-    read_cluster: Callable[[Any, SchedulerSetup, ProgressCallback], Recording],
-) -> Inputs:
-    """Load the configuration, then call *read_cluster* with the module `cluster_reader`, the setup and a callback."""
+    read_recording: Callable[[Any, SchedulerSetup, ProgressCallback], Recording],
+) -> Cluster:
+    """Load the configuration, then call *read_recording* with the module `cluster_reader`, the setup and a callback."""
     # The client of the API server is imported only here: commands on files start in less time without it.
     reader: Any = import_module("extender.app.cluster_reader")
     setup = load_setup_for_live_cluster(input_options, options)
-    progress_bar = ProgressBar("kinds")
-    try:
-        recording = convert_coscheduling_groups(read_cluster(reader, setup, progress_bar.show), setup.gates)
-        return Inputs(recording, setup)
-    finally:
-        progress_bar.erase()
+    with ProgressBar("kinds") as progress_bar:
+        recording = read_recording(reader, setup, progress_bar.show)
+    return Cluster(convert_coscheduling_groups(recording, setup.gates), setup)
 
 
 def load_setup_for_live_cluster(input_options: InputOptions, options: ClusterOptions) -> SchedulerSetup:
@@ -257,7 +223,3 @@ def load_setup_for_live_cluster(input_options: InputOptions, options: ClusterOpt
     server_version = "" if versions else reader.read_kubernetes_version(options.credential_source)
     gates = parse_gates_of_recorded_release(server_version, versions, input_options.feature_gates)
     return load_setup_for_recording(input_options.config, Recording(), gates)
-
-
-def _make_option_error(option: str, message: str) -> InputError:
-    return InputError([InputErrorLine(SourceLocation(option), message)])

@@ -8,16 +8,12 @@ from typing import Annotated, Any, BinaryIO, Final
 
 import typer
 
-from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.input.input_errors import make_input_error
 from extender.analysis.recorded_cluster import Recording
 from extender.analysis.recording_writer import write_recording
 from extender.analysis.required_kinds import RECORDED_KINDS, get_plural
-from extender.cli.live.cluster_options import (
-    ClusterOptions,
-    ContextOption,
-    KubeconfigOption,
-    warn_about_unreadable_kinds,
-)
+from extender.cli import options
+from extender.cli.live.cluster_options import ClusterOptions, warn_about_unreadable_kinds
 from extender.cli.terminal import ProgressBar
 
 _STDOUT: Final = "-"
@@ -49,8 +45,8 @@ def record(
             "--keep-annotations", metavar="PREFIX", help="Also record annotations with this prefix. May be repeated."
         ),
     ] = None,
-    kubeconfig: KubeconfigOption = "",
-    context: ContextOption = "",
+    kubeconfig: options.KubeconfigOption = "",
+    context: options.ContextOption = "",
 ) -> None:
     """Record a live cluster to a file, for colleagues, bug reports and later questions.
 
@@ -59,13 +55,10 @@ def record(
     Kinds that the user may not list are named on standard error. Answers that depend on these kinds say so.
     """
     reader: Any = import_module("extender.app.cluster_reader")
-    progress_bar = ProgressBar("kinds")
-    try:
+    with ProgressBar("kinds") as progress_bar:
         recording: Recording = reader.read_cluster_kinds(
             ClusterOptions(kubeconfig, context).credential_source, RECORDED_KINDS, progress_bar.show
         )
-    finally:
-        progress_bar.erase()
     prefixes = tuple(keep_annotations or ())
     count = _write(recording, output, prefixes)
     warn_about_unreadable_kinds(recording)
@@ -90,6 +83,5 @@ def _write(recording: Recording, output: str, prefixes: tuple[str, ...]) -> int:
             count = write_recording(recording, file, compress=compress, annotation_prefixes=prefixes)
         partial_path.replace(path)
     except OSError as error:
-        message = f"cannot be written: {error.strerror}"
-        raise InputError([InputErrorLine(SourceLocation(output), message)]) from error
+        raise make_input_error(output, f"cannot be written: {error.strerror}") from error
     return count

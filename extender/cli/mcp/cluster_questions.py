@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from extender.analysis.pod_selection import PodSelection
-from extender.analysis.recorded_cluster import Recording, load_cache, parse_recording
+from extender.analysis.recorded_cluster import Recording, parse_recording
 from extender.analysis.required_kinds import get_plural
 from extender.analysis.resource_format import format_amount, format_percent
 from extender.analysis.text_table import format_count, format_table
@@ -14,7 +14,7 @@ from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cli.mcp.loaded_cluster import LoadedCluster
 from extender.cli.mcp.pod_questions import QuestionError
-from extender.cli.planning.cluster_input import Cluster, group_replicated_pods, select_pods
+from extender.cli.planning.cluster_input import group_replicated_pods, select_pods
 from extender.cli.planning.rebalance_target import find_target_pods
 from extender.cli.planning.scenario_input import ScenarioFlags, copy_new_pods, read_scenario
 from extender.config.documents import dump_yaml
@@ -135,7 +135,7 @@ def answer_rebalance(loaded: LoadedCluster, pod: str, namespace: str, *, questio
     """
     if question == "for" and not pod:
         raise QuestionError('the question "for" needs a pod; name it in pod')
-    cluster = Cluster(loaded.recording, loaded.setup, load_cache(loaded.recording, loaded.setup.gates))
+    cluster = loaded.copy_cluster()
     simulator = MoveSimulator(cluster.cache, loaded.profiles, loaded.runtime)
     limits = SearchLimits(max_attempts=_MAX_ATTEMPTS)
     plan: RebalancePlan

@@ -9,17 +9,9 @@ import typer
 
 from extender.app.startup import StartError, handle_signals, open_listening_socket
 from extender.basics.clock import SystemClock
-from extender.cli.live.cluster_options import (
-    ClusterOptions,
-    ContextOption,
-    FilesOrClusterOption,
-    InputOptions,
-    KubeconfigOption,
-    OverrideOption,
-    read_whole_cluster,
-)
+from extender.cli import options
+from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster
 from extender.cli.mcp.loaded_cluster import ClusterSource
-from extender.cli.recording_options import ConfigOption, EmulatedVersionOption, GatesOption
 from extender.serving.http_server import format_listener_url, serve_http
 from extender.serving.serving_options import ServingOptions
 
@@ -42,13 +34,13 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command(epilog=_EPILOG)
 def mcp(
-    file: FilesOrClusterOption = None,
-    config: ConfigOption = "",
-    feature_gates: GatesOption = None,
-    emulated_version: EmulatedVersionOption = "",
-    override: OverrideOption = False,
-    kubeconfig: KubeconfigOption = "",
-    context: ContextOption = "",
+    file: options.FilesOrClusterOption = None,
+    config: options.ConfigOption = "",
+    feature_gates: options.GatesOption = None,
+    emulated_version: options.EmulatedVersionOption = "",
+    override: options.OverrideOption = False,
+    kubeconfig: options.KubeconfigOption = "",
+    context: options.ContextOption = "",
     http: Annotated[bool, typer.Option("--http", help="Serve HTTP on 127.0.0.1 instead of stdio.")] = False,
     port: Annotated[int, typer.Option(metavar="PORT", help="With --http: the port; 0 for any.")] = _DEFAULT_PORT,
     max_age: Annotated[
@@ -70,7 +62,7 @@ def mcp(
     input_options = InputOptions(config, tuple(feature_gates or ()), emulated_version, override)
     cluster_options = ClusterOptions(kubeconfig, context)
     source = ClusterSource(
-        lambda: read_whole_cluster(file, input_options, cluster_options), SystemClock(), None if file else max_age
+        lambda: read_cluster(file, input_options, cluster_options), SystemClock(), None if file else max_age
     )
     source.get()  # a wrong option is an error now, not in the first answer
     server = server_module.make_server(source)

@@ -8,12 +8,11 @@ from extender.analysis.explain import PodExplainer, PodReport
 from extender.analysis.pending_pods import find_pods, nominate_pending_pods
 from extender.analysis.pod_placer import PodPlacer
 from extender.analysis.pod_selection import ALL_PENDING_PODS
-from extender.analysis.recorded_cluster import Recording, load_cache
+from extender.analysis.recorded_cluster import Recording
 from extender.api.kinds.pod import Pod
 from extender.basics.clock import Clock
 from extender.cache.cache import Cache
-from extender.cli.planning.cluster_input import Cluster
-from extender.cli.recording_options import Inputs, make_offline_runtime
+from extender.cli.recording_options import Cluster, make_offline_runtime
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.planning.what_if import WhatIfRunner
@@ -22,9 +21,9 @@ from extender.planning.what_if import WhatIfRunner
 class LoadedCluster:
     """A cluster with its configuration. What the questions share is loaded when the first question needs it."""
 
-    def __init__(self, inputs: Inputs) -> None:
-        self.recording: Recording = inputs.recording
-        self.setup = inputs.setup
+    def __init__(self, cluster: Cluster) -> None:
+        self.recording: Recording = cluster.recording
+        self.setup = cluster.setup
         self.runtime: PluginRuntime = make_offline_runtime(verbose=False)
 
     @property
@@ -41,19 +40,23 @@ class LoadedCluster:
     @cached_property
     def cluster(self) -> Cluster:
         """The cluster for questions that change it and undo their changes."""
-        return Cluster(self.recording, self.setup, load_cache(self.recording, self.setup.gates))
+        return self.copy_cluster()
 
     @cached_property
     def runner(self) -> WhatIfRunner:
         """The runner of scenarios. It nominates the pending pods that have a nominated node."""
         return WhatIfRunner(self.cluster.cache, self.profiles, self.runtime)
 
+    def copy_cluster(self) -> Cluster:
+        """Return a cluster with a cache of its own."""
+        return Cluster(self.recording, self.setup)
+
     def make_changeable_copy(self) -> Cluster:
         """Return a copy to which objects can be added, with its nominated pods."""
-        cache: Cache = load_cache(self.recording, self.setup.gates)
+        cluster = self.copy_cluster()
         for profile in self.profiles.values():
-            nominate_pending_pods(cache, profile, self.runtime)
-        return Cluster(self.recording, self.setup, cache)
+            nominate_pending_pods(cluster.cache, profile, self.runtime)
+        return cluster
 
     def make_placer(self, cache: Cache) -> PodPlacer:
         """Return a placer of pods on *cache*."""
@@ -82,7 +85,7 @@ class ClusterSource:
         max_age: the age in seconds at which the cluster is read again; None for a recording, which does not change.
     """
 
-    read: Callable[[], Inputs]
+    read: Callable[[], Cluster]
     clock: Clock
     max_age: float | None = None
     _loaded: LoadedCluster | None = None

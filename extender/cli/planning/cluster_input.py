@@ -1,34 +1,17 @@
-"""Read the input of the planning commands: the cluster, and the pods in the files of the flags."""
+"""Read the pods in the files of the planning commands' flags, and add their other objects to the cluster."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from extender.analysis.coscheduling_groups import convert_coscheduling_groups
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
-from extender.analysis.recorded_cluster import Recording, load_cache, read_recording
+from extender.analysis.recorded_cluster import Recording, read_recording
 from extender.api.defaulting import set_priority
 from extender.api.kinds.disruption import PodDisruptionBudget, PriorityClass
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.app.wiring import SchedulerSetup
 from extender.cache.cache import Cache
-from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_whole_cluster
-from extender.cli.recording_options import warn
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """A cluster with the configuration in force.
-
-    Attributes:
-        recording: the objects of the cluster.
-        setup: the configuration with its plugins.
-        cache: the cluster, loaded.
-    """
-
-    recording: Recording
-    setup: SchedulerSetup
-    cache: Cache
+from extender.cli.recording_options import Cluster, warn
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +25,6 @@ class ReplicatedPod:
 
     pod: Pod
     replicas: int = 1
-
-
-def read_cluster(
-    files: Sequence[str] | None, input_options: InputOptions, options: ClusterOptions | None = None
-) -> Cluster:
-    """Read the cluster and the configuration of a command. All planning commands read their cluster here.
-
-    Args:
-        files: the files of a recording; none: the live cluster.
-        input_options: the configuration and the feature gates.
-        options: the live cluster; None: that of the current kubeconfig.
-
-    Raises:
-        ConfigError: the release or a feature gate is invalid.
-        InputError: a file or the configuration is invalid.
-        UnreadableError: the live cluster cannot be read.
-    """
-    inputs = read_whole_cluster(files, input_options, options or ClusterOptions())
-    return Cluster(inputs.recording, inputs.setup, load_cache(inputs.recording, inputs.setup.gates))
 
 
 def warn_about_missing_budgets(cluster: Cluster, *, drains_nodes: bool) -> None:

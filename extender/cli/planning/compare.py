@@ -5,25 +5,13 @@ from typing import Annotated, Final
 import typer
 
 from extender.analysis.coscheduling_groups import convert_coscheduling_groups
-from extender.analysis.recorded_cluster import check_nodes, load_cache
+from extender.analysis.recorded_cluster import check_nodes
 from extender.analysis.simulate import SimulationOptions
 from extender.answers.schema_version import AnswerKind
-from extender.cli.live.cluster_options import (
-    ClusterOptions,
-    ContextOption,
-    FilesOrClusterOption,
-    InputOptions,
-    KubeconfigOption,
-)
-from extender.cli.planning.cluster_input import Cluster, read_cluster
-from extender.cli.planning.scenario_options import PreemptOption, SeedOption
+from extender.cli import options
+from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster
 from extender.cli.recording_options import (
-    ConfigOption,
-    EmulatedVersionOption,
-    GatesOption,
-    OutputFormat,
-    OutputOption,
-    VerboseOption,
+    Cluster,
     load_setup_for_recording,
     make_offline_runtime,
     parse_gates_of_release,
@@ -61,20 +49,20 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command("compare", epilog=_EPILOG)
 def compare_command(
-    file: FilesOrClusterOption = None,
-    config: ConfigOption = "",
-    feature_gates: GatesOption = None,
-    emulated_version: EmulatedVersionOption = "",
+    file: options.FilesOrClusterOption = None,
+    config: options.ConfigOption = "",
+    feature_gates: options.GatesOption = None,
+    emulated_version: options.EmulatedVersionOption = "",
     with_config: WithConfigOption = "",
     with_feature_gates: WithGatesOption = None,
     with_emulated_version: WithVersionOption = "",
     all_pods: AllPodsOption = False,
-    preempt: PreemptOption = False,
-    kubeconfig: KubeconfigOption = "",
-    context: ContextOption = "",
-    output: OutputOption = OutputFormat.TABLE,
-    seed: SeedOption = 0,
-    verbose: VerboseOption = False,
+    preempt: options.PreemptOption = False,
+    kubeconfig: options.KubeconfigOption = "",
+    context: options.ContextOption = "",
+    output: options.OutputOption = options.OutputFormat.TABLE,
+    seed: options.SeedOption = 0,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Place the same pods with two configurations, on a copy of the cluster, and show which pods go elsewhere.
 
@@ -117,7 +105,7 @@ def _configure(cluster: Cluster, options: InputOptions) -> Cluster:
     gates = parse_gates_of_release(options.emulated_versions, options.feature_gates)
     setup = load_setup_for_recording(options.config, cluster.recording, gates)
     recording = convert_coscheduling_groups(cluster.recording, setup.gates)
-    return Cluster(recording, setup, load_cache(recording, setup.gates))
+    return Cluster(recording, setup)
 
 
 def _compare(clusters: tuple[Cluster, Cluster], options: SimulationOptions, *, verbose: bool) -> Comparison:
@@ -126,21 +114,18 @@ def _compare(clusters: tuple[Cluster, Cluster], options: SimulationOptions, *, v
         ConfiguredCluster(cluster.cache, cluster.setup.profiles, make_offline_runtime(verbose=verbose))
         for cluster in clusters
     )
-    progress_bar = ProgressBar("pods")
-    try:
+    with ProgressBar("pods") as progress_bar:
         return compare(first, second, options, progress_bar.show)
-    finally:
-        progress_bar.erase()
 
 
 def _make_titles(first: InputOptions, second: InputOptions) -> tuple[str, str]:
     """Return the titles of the two columns: what the configurations do not share."""
     titles = []
-    for options, other in ((first, second), (second, first)):
-        parts = [options.config or "DEFAULT"] if options.config != other.config else []
-        if options.emulated_version != other.emulated_version:
-            parts.append(options.emulated_version or "default release")
-        if options.feature_gates != other.feature_gates:
-            parts.append(",".join(options.feature_gates) or "default gates")
+    for own, other in ((first, second), (second, first)):
+        parts = [own.config or "DEFAULT"] if own.config != other.config else []
+        if own.emulated_version != other.emulated_version:
+            parts.append(own.emulated_version or "default release")
+        if own.feature_gates != other.feature_gates:
+            parts.append(",".join(own.feature_gates) or "default gates")
         titles.append(" ".join(parts) or "SAME")
     return titles[0], titles[1]

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 import typer
@@ -12,22 +11,12 @@ _FLAG: Final = "--scheduler-address"
 _CONNECT_TIMEOUT_SECONDS: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class DaskExecutor:
-    """The workers of a Dask cluster.
-
-    Attributes:
-        executor: runs calls on the workers.
-        worker_count: the number of worker processes, at least 1.
-    """
-
-    executor: Executor
-    worker_count: int
-
-
 @contextmanager
-def open_dask_executor(address: str) -> Iterator[DaskExecutor]:
-    """Connect to the Dask scheduler at *address*, such as `tcp://127.0.0.1:8786`; disconnect at the end.
+def open_dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
+    """Connect to the Dask scheduler at *address*, such as `tcp://127.0.0.1:8786`; disconnect at the end of the block.
+
+    Yields:
+        An executor that runs calls on the workers, and the number of worker processes, at least 1.
 
     Raises:
         BadParameter: distributed is not installed, no scheduler answers within ten seconds, or it has no worker.
@@ -55,4 +44,4 @@ def open_dask_executor(address: str) -> Iterator[DaskExecutor]:
         worker_count = len(client.scheduler_info(n_workers=-1)["workers"])
         if not worker_count:
             raise typer.BadParameter(f"the Dask scheduler at {address} has no worker", param_hint=_FLAG)
-        yield DaskExecutor(client.get_executor(), worker_count)
+        yield client.get_executor(), worker_count

@@ -8,27 +8,11 @@ import typer
 from extender.analysis.pending_pods import nominate_pending_pods
 from extender.analysis.pod_placer import PodPlacer
 from extender.answers.schema_version import AnswerKind
-from extender.cli.exit_status import FITS, WAITS, ExitCodeOption, exit_with
-from extender.cli.live.cluster_options import (
-    ClusterOptions,
-    ContextOption,
-    FilesOrClusterOption,
-    InputOptions,
-    KubeconfigOption,
-)
-from extender.cli.planning.cluster_input import ReplicatedPod, read_cluster, read_replicated_pods
-from extender.cli.planning.scenario_options import SeedOption
-from extender.cli.recording_options import (
-    ConfigOption,
-    EmulatedVersionOption,
-    GatesOption,
-    OutputFormat,
-    OutputOption,
-    VerboseOption,
-    make_offline_runtime,
-    redirect_plugin_output,
-    write_answer,
-)
+from extender.cli import options
+from extender.cli.exit_status import FITS, WAITS, exit_with
+from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster
+from extender.cli.planning.cluster_input import ReplicatedPod, read_replicated_pods
+from extender.cli.recording_options import make_offline_runtime, redirect_plugin_output, write_answer
 from extender.planning.fits import FitCount, count_fitting_copies
 from extender.planning.fits_report import format_fit, format_fit_table, make_fit_values
 
@@ -53,17 +37,17 @@ def fits(
         list[str],
         typer.Option("--pod", "-p", metavar="FILE", help="The pod to copy: YAML or JSON. May be repeated."),
     ],
-    file: FilesOrClusterOption = None,
-    config: ConfigOption = "",
-    feature_gates: GatesOption = None,
-    emulated_version: EmulatedVersionOption = "",
-    kubeconfig: KubeconfigOption = "",
-    context: ContextOption = "",
-    output: OutputOption = OutputFormat.TABLE,
+    file: options.FilesOrClusterOption = None,
+    config: options.ConfigOption = "",
+    feature_gates: options.GatesOption = None,
+    emulated_version: options.EmulatedVersionOption = "",
+    kubeconfig: options.KubeconfigOption = "",
+    context: options.ContextOption = "",
+    output: options.OutputOption = options.OutputFormat.TABLE,
     limit: Annotated[int, typer.Option(metavar="N", help="Stop at this number of copies.")] = _DEFAULT_LIMIT,
-    seed: SeedOption = 0,
-    exit_code: ExitCodeOption = False,
-    verbose: VerboseOption = False,
+    seed: options.SeedOption = 0,
+    exit_code: options.ExitCodeOption = False,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Count how many more copies of a pod fit into the cluster, and show what stops the next copy.
 

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable
 
-from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.input.input_errors import InputError, InputErrorLine
 from extender.analysis.recorded_cluster import Recording
 from extender.api.kinds.node import Node
-from extender.cli.recording_options import read_text, warn
+from extender.cli.recording_options import read_document, warn
 from extender.config.did_you_mean import did_you_mean
-from extender.config.documents import parse_document
-from extender.config.errors import ConfigError
 from extender.planning.cluster_totals import NodePriceFunction
 
 _INSTANCE_TYPE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
@@ -69,14 +67,7 @@ def _parse_price(text: str) -> float | None:
 
 
 def _read_prices(file: str) -> dict[str, float]:
-    name, data = read_text(file)
-    try:
-        document, errors = parse_document(data, name)
-    except ConfigError as error:
-        raise InputError(InputErrorLine(SourceLocation(""), str(line)) for line in error.errors) from error
-    location = SourceLocation(name)
-    if errors:
-        raise InputError(InputErrorLine(location, line.message, path=line.path) for line in errors)
+    location, document = read_document(file)
     if not isinstance(document, dict):
         raise InputError([InputErrorLine(location, "want a mapping of node names or instance types to prices")])
     lines = [

@@ -7,35 +7,17 @@ from typing import Final
 
 import typer
 
-from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.input.input_errors import make_input_error
 from extender.analysis.pod_selection import PodSelection
 from extender.answers.schema_version import AnswerKind
-from extender.cli.exit_status import FITS, WAITS, ExitCodeOption, exit_with
-from extender.cli.live.cluster_options import (
-    ClusterOptions,
-    ContextOption,
-    FilesOrClusterOption,
-    InputOptions,
-    KubeconfigOption,
-    NamespaceOption,
-)
-from extender.cli.planning import rebalance_options
-from extender.cli.planning import scenario_options as options
-from extender.cli.planning.cluster_input import Cluster, read_cluster, warn_about_missing_budgets
+from extender.cli import options
+from extender.cli.exit_status import FITS, WAITS, exit_with
+from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster
+from extender.cli.planning.cluster_input import warn_about_missing_budgets
 from extender.cli.planning.node_prices import load_prices
 from extender.cli.planning.plan_execution import DEFAULT_TIMEOUT_SECONDS, PlanExecution, execute
 from extender.cli.planning.rebalance_target import find_target_pods
-from extender.cli.recording_options import (
-    ConfigOption,
-    EmulatedVersionOption,
-    GatesOption,
-    OutputFormat,
-    OutputOption,
-    VerboseOption,
-    make_offline_runtime,
-    redirect_plugin_output,
-    write_answer,
-)
+from extender.cli.recording_options import Cluster, make_offline_runtime, redirect_plugin_output, write_answer
 from extender.cli.terminal import ProgressBar
 from extender.config.did_you_mean import did_you_mean
 from extender.planning.cluster_totals import NodePriceFunction
@@ -81,27 +63,27 @@ class _Question:
 
 @app.command(epilog=_EPILOG)
 def rebalance(
-    file: FilesOrClusterOption = None,
-    pods: rebalance_options.ForOption = None,
-    empty: rebalance_options.EmptyOption = False,
-    fix: rebalance_options.FixOption = False,
-    node: rebalance_options.NodeOption = None,
-    namespace: NamespaceOption = "",
-    max_moves: rebalance_options.MaxMovesOption = DEFAULT_MAX_MOVES,
-    max_attempts: rebalance_options.MaxAttemptsOption = DEFAULT_MAX_ATTEMPTS,
-    apply: rebalance_options.ApplyOption = False,
-    timeout: rebalance_options.TimeoutOption = DEFAULT_TIMEOUT_SECONDS,
-    config: ConfigOption = "",
-    feature_gates: GatesOption = None,
-    emulated_version: EmulatedVersionOption = "",
-    kubeconfig: KubeconfigOption = "",
-    context: ContextOption = "",
+    file: options.FilesOrClusterOption = None,
+    pods: options.ForOption = None,
+    empty: options.EmptyOption = False,
+    fix: options.FixOption = False,
+    node: options.NodeOption = None,
+    namespace: options.NamespaceOption = "",
+    max_moves: options.MaxMovesOption = DEFAULT_MAX_MOVES,
+    max_attempts: options.MaxAttemptsOption = DEFAULT_MAX_ATTEMPTS,
+    apply: options.ApplyOption = False,
+    timeout: options.TimeoutOption = DEFAULT_TIMEOUT_SECONDS,
+    config: options.ConfigOption = "",
+    feature_gates: options.GatesOption = None,
+    emulated_version: options.EmulatedVersionOption = "",
+    kubeconfig: options.KubeconfigOption = "",
+    context: options.ContextOption = "",
     cost_label: options.CostLabelOption = "",
     prices: options.PricesOption = "",
-    output: OutputOption = OutputFormat.TABLE,
+    output: options.OutputOption = options.OutputFormat.TABLE,
     seed: options.SeedOption = 0,
-    exit_code: ExitCodeOption = False,
-    verbose: VerboseOption = False,
+    exit_code: options.ExitCodeOption = False,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Find an ordered plan of evictions. The scheduling cycle proves each move at its turn.
 
@@ -138,16 +120,13 @@ def _make_plan(
     Raises:
         InputError: a pod or a node is unknown.
     """
-    progress_bar = ProgressBar("violations" if question.is_fix else "nodes")
-    try:
+    with ProgressBar("violations" if question.is_fix else "nodes") as progress_bar:
         if question.pods:
             return make_room(simulator, find_target_pods(selection, cluster), question.limits, progress_bar.show)
         if question.is_empty:
             names = _check_nodes(question.nodes, cluster)
             return empty_nodes(simulator, names, get_price, question.limits, progress_bar.show)
         return fix_violations(simulator, question.limits, progress_bar.show)
-    finally:
-        progress_bar.erase()
 
 
 def _check_question(question: _Question) -> None:
@@ -195,14 +174,14 @@ def _check_nodes(names: Sequence[str], cluster: Cluster) -> list[str] | None:
         if cache.row(name) is None
     ]
     if errors:
-        raise InputError(InputErrorLine(SourceLocation(""), error) for error in errors)
+        raise make_input_error("", *errors)
     return list(dict.fromkeys(names))
 
 
-def _write(plan: RebalancePlan, output: OutputFormat, *, applies: bool) -> None:
+def _write(plan: RebalancePlan, output: options.OutputFormat, *, applies: bool) -> None:
     """Write the plan. Commands are never wrapped, so that they can be copied."""
     write_answer(output, AnswerKind.REBALANCE, lambda: make_rebalance_values(plan), lambda: format_rebalance(plan))
-    if output is OutputFormat.TABLE and plan.proof.steps and not applies:
+    if output is options.OutputFormat.TABLE and plan.proof.steps and not applies:
         commands = "".join(f"  {make_command(step.change)}\n" for step in plan.proof.steps)
         sys.stdout.write(f"\nCommands; after each eviction, wait until the new pod has a node\n{commands}")
         sys.stdout.flush()

@@ -7,7 +7,7 @@ from extender.analysis.pending_pods import find_pods
 from extender.analysis.pod_selection import PodSelection
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_groups import get_pod_group_key
-from extender.cli.planning.cluster_input import Cluster
+from extender.cli.recording_options import Cluster
 from extender.config.did_you_mean import did_you_mean
 
 _GROUP_ALIASES: Final = ("podgroup", "podgroups")

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.input.input_errors import InputError, make_input_error
 
 
 class ResultFile:
@@ -52,7 +52,7 @@ class ResultFile:
         return names
 
     def _make_error(self, message: str) -> InputError:
-        return InputError([InputErrorLine(SourceLocation(str(self._path)), message)])
+        return make_input_error(str(self._path), message)
 
     def append(self, line: bytes) -> None:
         """Add the line of a finished scenario."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import typer
 from msgspec.structs import replace
 
-from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.input.input_errors import make_input_error
 from extender.analysis.recorded_cluster import read_recording
 from extender.api.defaults import DEFAULT_NAMESPACE
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.cli.planning.cluster_input import Cluster, read_pods
+from extender.cli.planning.cluster_input import read_pods
 from extender.cli.planning.scenario_flags import (
     parse_added_nodes,
     parse_label_changes,
@@ -19,6 +19,7 @@ from extender.cli.planning.scenario_flags import (
     parse_scales,
     parse_taint_changes,
 )
+from extender.cli.recording_options import Cluster
 from extender.planning.fits import make_copy
 from extender.planning.scenario import Scenario
 
@@ -73,7 +74,7 @@ def _read_nodes(files: list[str]) -> tuple[Node, ...]:
         recording = read_recording([file])
         nodes = [obj for obj in recording.objects if isinstance(obj, Node)]
         if not nodes:
-            raise InputError([InputErrorLine(SourceLocation(file), "holds no Node; name a file with a Node")])
+            raise make_input_error(file, "holds no Node; name a file with a Node")
         all_nodes += nodes
     return tuple(all_nodes)
 

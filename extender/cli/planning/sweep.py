@@ -4,24 +4,25 @@ import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import typer
 
-from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.input.input_errors import make_input_error
 from extender.analysis.input.input_files import STDIN
 from extender.cli.exit_status import FITS, WAITS
-from extender.cli.live.cluster_options import InputOptions
-from extender.cli.planning.cluster_input import Cluster, read_cluster, warn_about_missing_budgets
+from extender.cli.live.cluster_options import InputOptions, read_cluster
+from extender.cli.options import OutputFormat
+from extender.cli.planning.cluster_input import warn_about_missing_budgets
 from extender.cli.planning.node_prices import load_price_function
 from extender.cli.planning.result_file import ResultFile
 from extender.cli.planning.sweep_file import make_sweep_tasks, read_sweep_file
 from extender.cli.planning.workers import RUN_LOCK, Workers, run_tasks
 from extender.cli.recording_options import (
-    OutputFormat,
+    Cluster,
     load_setup_for_recording,
     make_offline_runtime,
     redirect_plugin_output,
@@ -55,34 +56,25 @@ class SweepInput:
     verbose: bool
 
 
-_clusters: dict[SweepInput, Cluster] = {}
-_runners: dict[SweepInput, list[WhatIfRunner]] = {}
-"""The loaded clusters of this process, and their runners. A forked process has those of its parent."""
-
-
+@cache
 def load_sweep_cluster(sweep_input: SweepInput) -> Cluster:
-    """Return the cluster with the first configuration; it is read in the first call of a process."""
-    if sweep_input not in _clusters:
-        _clusters[sweep_input] = read_cluster(sweep_input.files, sweep_input.input_options[0])
-    return _clusters[sweep_input]
+    """Return the cluster with the first configuration. A process reads it once; a forked process has its parent's."""
+    return read_cluster(sweep_input.files, sweep_input.input_options[0])
 
 
+@cache
 def get_runners(sweep_input: SweepInput) -> list[WhatIfRunner]:
     """Return one runner for each configuration. All runners share one cache, and leave it as it was."""
-    if sweep_input not in _runners:
-        cluster = load_sweep_cluster(sweep_input)
-        get_price = load_price_function(sweep_input.cost_label, sweep_input.prices)
-        setups = [
-            cluster.setup
-            if index == 0
-            else load_setup_for_recording(options.config, cluster.recording, cluster.setup.gates)
-            for index, options in enumerate(sweep_input.input_options)
-        ]
-        _runners[sweep_input] = [
-            WhatIfRunner(cluster.cache, setup.profiles, make_offline_runtime(verbose=sweep_input.verbose), get_price)
-            for setup in setups
-        ]
-    return _runners[sweep_input]
+    cluster = load_sweep_cluster(sweep_input)
+    get_price = load_price_function(sweep_input.cost_label, sweep_input.prices)
+    setups = [cluster.setup] + [
+        load_setup_for_recording(options.config, cluster.recording, cluster.setup.gates)
+        for options in sweep_input.input_options[1:]
+    ]
+    return [
+        WhatIfRunner(cluster.cache, setup.profiles, make_offline_runtime(verbose=sweep_input.verbose), get_price)
+        for setup in setups
+    ]
 
 
 def run_scenarios(sweep_input: SweepInput, tasks: Sequence[SweepTask]) -> list[bytes]:
@@ -130,15 +122,11 @@ def run_sweep(file: str, sweep_input: SweepInput, workers: Workers, *, results: 
     finished_tasks = result_file.open()
     configs = [options.config or None for options in sweep_input.input_options]
     remaining_tasks = [task for task in tasks if (task.name, configs[task.config_index]) not in finished_tasks]
-    progress_bar = ProgressBar("scenarios")
-    try:
-        for number, line in enumerate(
-            _run_tasks(sweep_input, remaining_tasks, workers), len(tasks) - len(remaining_tasks) + 1
-        ):
+    lines = _run_tasks(sweep_input, remaining_tasks, workers)
+    with ProgressBar("scenarios") as progress_bar:
+        for number, line in enumerate(lines, len(tasks) - len(remaining_tasks) + 1):
             result_file.append(line)
             progress_bar.show(number, len(tasks))
-    finally:
-        progress_bar.erase()
     _write_results(result_file, output)
     return WAITS if any(values["waiting"] for values in result_file.read_values()) else FITS
 
@@ -177,9 +165,7 @@ def _check_tasks(tasks: Sequence[SweepTask], cluster: Cluster) -> None:
             for scale in task.scenario.scale:
                 calculate_pod_changes(scale, cluster.cache)
         except ScenarioError as error:
-            raise InputError(
-                InputErrorLine(SourceLocation(f"scenario {task.name}"), line) for line in error.errors
-            ) from error
+            raise make_input_error(f"scenario {task.name}", *error.errors) from error
 
 
 def _make_sweep_id(sweep_input: SweepInput, entries: object) -> str:

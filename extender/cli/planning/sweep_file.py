@@ -6,13 +6,10 @@ from typing import Any, Final
 
 import typer
 
-from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
-from extender.cli.planning.cluster_input import Cluster
+from extender.analysis.input.input_errors import InputError, InputErrorLine
 from extender.cli.planning.scenario_input import ScenarioFlags, read_scenario
-from extender.cli.recording_options import read_text
+from extender.cli.recording_options import Cluster, read_document
 from extender.config.did_you_mean import did_you_mean
-from extender.config.documents import parse_document
-from extender.config.errors import ConfigError
 from extender.planning.sweep import SweepTask, expand_wildcards, format_scenario_name
 
 _TOP_KEYS: Final = ("scenarios", "configs")
@@ -31,19 +28,11 @@ def read_sweep_file(file: str) -> tuple[list[dict[str, Any]], list[str]]:
     Raises:
         InputError: the file is invalid; contains all errors.
     """
-    name, data = read_text(file)
-    try:
-        document, field_errors = parse_document(data, name)
-    except ConfigError as error:
-        raise InputError(InputErrorLine(SourceLocation(""), str(line)) for line in error.errors) from error
-    location = SourceLocation(name)
-    errors = [InputErrorLine(location, error.message, path=error.path) for error in field_errors]
-    if not errors:
-        errors = [InputErrorLine(location, message, path=path) for path, message in _find_errors(document)]
+    location, document = read_document(file)
+    errors = [InputErrorLine(location, message, path=path) for path, message in _find_errors(document)]
     if errors:
         raise InputError(errors)
-    values: Any = document
-    return values["scenarios"], values.get("configs") or []
+    return document["scenarios"], document.get("configs") or []
 
 
 def _find_errors(document: object) -> Iterator[tuple[str, str]]:

@@ -5,34 +5,18 @@ from typing import Final
 
 import typer
 
-from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.input.input_errors import make_input_error
 from extender.answers.schema_version import AnswerKind
 from extender.api.defaults import DEFAULT_NAMESPACE
-from extender.cli.exit_status import FITS, WAITS, ExitCodeOption, exit_with
-from extender.cli.live.cluster_options import (
-    ClusterOptions,
-    ContextOption,
-    FilesOrClusterOption,
-    InputOptions,
-    KubeconfigOption,
-)
-from extender.cli.planning import scenario_options as options
-from extender.cli.planning.cluster_input import Cluster, read_cluster, warn_about_missing_budgets
+from extender.cli import options
+from extender.cli.exit_status import FITS, WAITS, exit_with
+from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster
+from extender.cli.planning.cluster_input import warn_about_missing_budgets
 from extender.cli.planning.node_prices import load_prices
 from extender.cli.planning.scenario_input import ScenarioFlags, read_scenario
 from extender.cli.planning.sweep import SweepInput, run_sweep
 from extender.cli.planning.workers import Workers
-from extender.cli.recording_options import (
-    ConfigOption,
-    EmulatedVersionOption,
-    GatesOption,
-    OutputFormat,
-    OutputOption,
-    VerboseOption,
-    make_offline_runtime,
-    redirect_plugin_output,
-    write_answer,
-)
+from extender.cli.recording_options import Cluster, make_offline_runtime, redirect_plugin_output, write_answer
 from extender.cli.terminal import ProgressBar
 from extender.planning.cluster_totals import NodePriceFunction
 from extender.planning.scenario import Scenario, ScenarioError
@@ -70,7 +54,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command(epilog=_EPILOG)
 def what_if(
-    file: FilesOrClusterOption = None,
+    file: options.FilesOrClusterOption = None,
     drain: options.DrainOption = None,
     cordon: options.CordonOption = None,
     remove: options.RemoveOption = None,
@@ -81,7 +65,7 @@ def what_if(
     pods: options.PodsOption = None,
     replicas: options.ReplicasOption = 1,
     scale: options.ScaleOption = None,
-    namespace: options.NamespaceOption = "",
+    namespace: options.ScaleNamespaceOption = "",
     taint: options.TaintOption = None,
     label: options.LabelOption = None,
     preempt: options.PreemptOption = False,
@@ -89,17 +73,17 @@ def what_if(
     results: options.ResultsOption = "",
     jobs: options.JobsOption = 1,
     scheduler_address: options.SchedulerAddressOption = "",
-    config: ConfigOption = "",
-    feature_gates: GatesOption = None,
-    emulated_version: EmulatedVersionOption = "",
-    kubeconfig: KubeconfigOption = "",
-    context: ContextOption = "",
+    config: options.ConfigOption = "",
+    feature_gates: options.GatesOption = None,
+    emulated_version: options.EmulatedVersionOption = "",
+    kubeconfig: options.KubeconfigOption = "",
+    context: options.ContextOption = "",
     cost_label: options.CostLabelOption = "",
     prices: options.PricesOption = "",
-    output: OutputOption = OutputFormat.TABLE,
+    output: options.OutputOption = options.OutputFormat.TABLE,
     seed: options.SeedOption = 0,
-    exit_code: ExitCodeOption = False,
-    verbose: VerboseOption = False,
+    exit_code: options.ExitCodeOption = False,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Change a copy of the cluster, and show which pods move where, which ones wait and why, and which are lost.
 
@@ -121,7 +105,7 @@ def what_if(
     exit_with(_write(outcome, output), enabled=exit_code)
 
 
-def _write(outcome: WhatIfResult, output: OutputFormat) -> int:
+def _write(outcome: WhatIfResult, output: options.OutputFormat) -> int:
     """Write the answer, and return the exit status for `--exit-code`."""
     write_answer(output, AnswerKind.WHAT_IF, lambda: make_what_if_values(outcome), lambda: format_what_if(outcome))
     return WAITS if outcome.waiting else FITS
@@ -177,12 +161,10 @@ def _run(
     if scenario == Scenario() and not input_options.config and not input_options.emulated_version:
         raise typer.BadParameter("nothing changes; name a change, such as --drain NODE", param_hint="what-if")
     runner = WhatIfRunner(cluster.cache, cluster.setup.profiles, make_offline_runtime(verbose=verbose), get_price)
-    progress_bar = ProgressBar("pods")
     try:
-        outcome = runner.run(scenario, seed=seed, progress=progress_bar.show)
+        with ProgressBar("pods") as progress_bar:
+            outcome = runner.run(scenario, seed=seed, progress=progress_bar.show)
     except ScenarioError as error:
-        raise InputError(InputErrorLine(SourceLocation(""), line) for line in error.errors) from error
-    finally:
-        progress_bar.erase()
+        raise make_input_error("", *error.errors) from error
     warn_about_missing_budgets(cluster, drains_nodes=bool(scenario.drain))
     return outcome

@@ -71,8 +71,8 @@ def run_tasks(workers: Workers, run: Callable[[T], R], tasks: Iterable[T]) -> It
         BadParameter: the workers of Dask cannot be reached.
     """
     if workers.scheduler_address:
-        with open_dask_executor(workers.scheduler_address) as dask:
-            yield from run_with_executor(dask.executor, dask.worker_count, run, tasks)
+        with open_dask_executor(workers.scheduler_address) as (executor, worker_count):
+            yield from run_with_executor(executor, worker_count, run, tasks)
     elif workers.runs_in_this_process:
         yield from map(run, tasks)
     else:

@@ -11,12 +11,12 @@ from extender.cli.mcp.cluster_questions import answer_fits, answer_rebalance, an
 from extender.cli.mcp.loaded_cluster import LoadedCluster
 from extender.cli.mcp.pod_questions import QuestionError
 from extender.cli.planning.scenario_input import ScenarioFlags
-from extender.cli.recording_options import Inputs
+from extender.cli.recording_options import Cluster
 from tests.unit.planning.clusters import as_list, node, pod
 
 
 def load(*objects: dict[str, object]) -> LoadedCluster:
-    return LoadedCluster(Inputs(parse_recording(as_list(objects).encode(), "test"), wiring.build_setup()))
+    return LoadedCluster(Cluster(parse_recording(as_list(objects).encode(), "test"), wiring.build_setup()))
 
 
 @pytest.fixture

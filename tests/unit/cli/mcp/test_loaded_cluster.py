@@ -3,7 +3,7 @@
 from extender.analysis.recorded_cluster import parse_recording
 from extender.app import wiring
 from extender.cli.mcp.loaded_cluster import ClusterSource, LoadedCluster
-from extender.cli.recording_options import Inputs
+from extender.cli.recording_options import Cluster
 from extender.planning.scenario import Scenario
 from tests.unit.planning.clusters import as_list, node, pod
 
@@ -19,9 +19,9 @@ class FixedClock:
         raise AssertionError
 
 
-def read() -> Inputs:
+def read() -> Cluster:
     text = as_list([node("n1"), node("n2"), pod("a", on="n1"), pod("b")])
-    return Inputs(parse_recording(text.encode(), "test"), wiring.build_setup())
+    return Cluster(parse_recording(text.encode(), "test"), wiring.build_setup())
 
 
 def test_a_recording_is_read_once() -> None:

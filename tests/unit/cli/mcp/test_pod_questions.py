@@ -7,12 +7,12 @@ from extender.analysis.recorded_cluster import parse_recording
 from extender.app import wiring
 from extender.cli.mcp.loaded_cluster import LoadedCluster
 from extender.cli.mcp.pod_questions import QuestionError, answer_all_waiting, answer_why_here, answer_why_waiting
-from extender.cli.recording_options import Inputs
+from extender.cli.recording_options import Cluster
 from tests.unit.planning.clusters import as_list, node, pod
 
 
 def load(*objects: dict[str, object]) -> LoadedCluster:
-    return LoadedCluster(Inputs(parse_recording(as_list(objects).encode(), "test"), wiring.build_setup()))
+    return LoadedCluster(Cluster(parse_recording(as_list(objects).encode(), "test"), wiring.build_setup()))
 
 
 def test_alike_pods_are_one_group() -> None:

@@ -14,7 +14,7 @@ from extender.cli.mcp import server as server_module
 from extender.cli.mcp.answer_pages import MAX_TOKENS, count_tokens
 from extender.cli.mcp.loaded_cluster import ClusterSource
 from extender.cli.mcp.server import make_server
-from extender.cli.recording_options import Inputs
+from extender.cli.recording_options import Cluster
 from tests.unit.cli.mcp.puzzles import PUZZLES, make_cluster
 from tests.unit.planning.clusters import as_list, node, pod
 
@@ -22,7 +22,7 @@ TOOLS = {"why_waiting", "why_here", "what_if", "fits", "rebalance_plan", "cluste
 
 
 def make_source(text: str) -> ClusterSource:
-    return ClusterSource(lambda: Inputs(parse_recording(text.encode(), "test"), wiring.build_setup()), SystemClock())
+    return ClusterSource(lambda: Cluster(parse_recording(text.encode(), "test"), wiring.build_setup()), SystemClock())
 
 
 def ask(text: str, use: Callable[[Client], Awaitable[Any]]) -> Any:

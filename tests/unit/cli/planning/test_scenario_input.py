@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from extender.cli.live.cluster_options import InputOptions
-from extender.cli.planning.cluster_input import Cluster, read_cluster
+from extender.cli.live.cluster_options import InputOptions, read_cluster
 from extender.cli.planning.scenario_input import ScenarioFlags, read_scenario
+from extender.cli.recording_options import Cluster
 from extender.planning.scenario import AddedNodes, Scale, Scenario
 from tests.unit.planning.clusters import as_list, node, pod
 

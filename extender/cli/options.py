@@ -1,0 +1,172 @@
+"""The options of the commands, as types of the parameters of Typer's functions."""
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from extender.cli.exit_status import EXIT_CODE_FLAG
+from extender.config.releases import DEFAULT_RELEASE, RELEASES
+
+
+class OutputFormat(Enum):
+    """The output format."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+# -- the cluster
+
+FilesOrClusterOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--file",
+        "-f",
+        metavar="FILE",
+        help="Recorded cluster: YAML or JSON, plain or gzipped; - is standard input. May be repeated. "
+        "Default: the live cluster of the current kubeconfig.",
+    ),
+]
+OverrideOption = Annotated[
+    bool, typer.Option("--override", help="A later object replaces an earlier one of the same kind and name.")
+]
+KubeconfigOption = Annotated[
+    str,
+    typer.Option("--kubeconfig", metavar="FILE", help="Kubeconfig of the live cluster. Default: as in kubectl."),
+]
+ContextOption = Annotated[str, typer.Option("--context", metavar="NAME", help="Context in the kubeconfig.")]
+NamespaceOption = Annotated[
+    str,
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NAME",
+        help="Namespace of the pods. Default: the context's; with -f all namespaces.",
+    ),
+]
+AllNamespacesOption = Annotated[
+    bool, typer.Option("--all-namespaces", "-A", help="Consider the pending pods of all namespaces.")
+]
+SelectorOption = Annotated[
+    str, typer.Option("--selector", "-l", metavar="LABELS", help="Label selector of the pods, such as app=web,!old.")
+]
+
+# -- the scheduler
+
+ConfigOption = Annotated[
+    str,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="KubeSchedulerConfiguration or Policy in force. Default: the one in the recording, else the built-in one.",
+    ),
+]
+GatesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--feature-gates",
+        metavar="GATE=BOOL",
+        help="Feature gates to enable or disable, as in kube-scheduler. May be repeated.",
+    ),
+]
+EmulatedVersionOption = Annotated[
+    str,
+    typer.Option(
+        "--emulated-version",
+        metavar="VERSION",
+        help=f"Kubernetes release whose kube-scheduler decides: {' or '.join(RELEASES)}. "
+        f"Default: that of the live cluster or of a recording of `extender record`, or {DEFAULT_RELEASE.version}.",
+    ),
+]
+SeedOption = Annotated[int, typer.Option(help="Seed of the choice between equally good nodes.")]
+
+# -- the answer
+
+OutputOption = Annotated[OutputFormat, typer.Option("--output", "-o", help="Output format.")]
+ExitCodeOption = Annotated[
+    bool,
+    typer.Option(
+        EXIT_CODE_FLAG, help="Exit with 0 if all pods fit, 3 if a pod has to wait, and 4 after an error. For scripts."
+    ),
+]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print the traceback of each plugin exception on standard error.")
+]
+
+# -- the changes of a scenario
+
+DrainOption = Annotated[list[str] | None, typer.Option(metavar="NODE", help="Cordon a node and evict its pods.")]
+CordonOption = Annotated[list[str] | None, typer.Option(metavar="NODE", help="Cordon a node.")]
+RemoveOption = Annotated[list[str] | None, typer.Option(metavar="NODE", help="Lose a node without a drain.")]
+LoseOption = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="Lose all nodes with this label, such as a zone.")
+]
+AddOption = Annotated[list[int] | None, typer.Option(metavar="N", help="Add N nodes; with --like.")]
+LikeOption = Annotated[list[str] | None, typer.Option(metavar="NODE", help="The node that the added nodes equal.")]
+NodesOption = Annotated[list[str] | None, typer.Option(metavar="FILE", help="Add the nodes in a file.")]
+PodsOption = Annotated[list[str] | None, typer.Option(metavar="FILE", help="Add the pods in a file.")]
+ReplicasOption = Annotated[int, typer.Option(metavar="N", help="Add N copies of each pod of --pods.")]
+ScaleOption = Annotated[
+    list[str] | None, typer.Option(metavar="KIND/NAME=N", help="Give a workload N pods: deployment/web=30.")
+]
+ScaleNamespaceOption = Annotated[
+    str,
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NAME",
+        help="The namespace of the workload of --scale. Default: the context's; with -f default.",
+    ),
+]
+TaintOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NODE=KEY[=VALUE]:EFFECT", help="Taint a node; with a final - remove the taint."),
+]
+LabelOption = Annotated[
+    list[str] | None, typer.Option(metavar="NODE=KEY=VALUE", help="Set a label of a node; NODE=KEY- removes it.")
+]
+PreemptOption = Annotated[bool, typer.Option("--preempt", help="Let pods evict pods of lower priority.")]
+SweepOption = Annotated[
+    str, typer.Option(metavar="FILE", help="Run the scenarios in a YAML or JSON file instead of one scenario.")
+]
+ResultsOption = Annotated[
+    str, typer.Option(metavar="FILE", help="With --sweep: add the results to a file, and continue where it ends.")
+]
+JobsOption = Annotated[int, typer.Option(metavar="N", help="With --sweep: the number of processes; 0: one per core.")]
+SchedulerAddressOption = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="With --sweep: the Dask scheduler whose workers run the scenarios, such as tcp://10.0.0.7:8786. "
+        "The workers read the same files, under the same paths.",
+    ),
+]
+CostLabelOption = Annotated[str, typer.Option(metavar="KEY", help="The node label whose value is the price.")]
+PricesOption = Annotated[
+    str, typer.Option(metavar="FILE", help="Prices by node name or instance type: a YAML or JSON mapping.")
+]
+
+# -- a plan of evictions
+
+ForOption = Annotated[
+    list[str] | None,
+    typer.Option("--for", metavar="POD", help="Let this pod, TYPE/NAME or podgroup/NAME run with the fewest moves."),
+]
+EmptyOption = Annotated[bool, typer.Option("--empty", help="Find the nodes that can be emptied.")]
+FixOption = Annotated[bool, typer.Option("--fix", help="Move the pods whose node violates their hard rules.")]
+NodeOption = Annotated[
+    list[str] | None, typer.Option("--node", metavar="NODE", help="With --empty: consider only this node.")
+]
+MaxMovesOption = Annotated[int, typer.Option(metavar="N", help="The maximum number of evictions of a plan.")]
+MaxAttemptsOption = Annotated[
+    int, typer.Option(metavar="N", help="The maximum number of scheduling attempts of the search.")
+]
+ApplyOption = Annotated[
+    bool, typer.Option("--apply", help="Carry out the plan in the live cluster. Stop at the first surprise.")
+]
+TimeoutOption = Annotated[
+    float,
+    typer.Option(metavar="SECONDS", min=0, help="With --apply: how long to wait for budgets and new pods per step."),
+]
