@@ -1,7 +1,7 @@
 """Select the pods to explain or simulate, and add the pending pods that have a nominated node to the nominator."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
@@ -13,6 +13,7 @@ from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
+from extender.framework.extension_points import QueueSortEntry
 from extender.framework.profiles import Profile
 
 _FINISHED_PHASES: Final = ("Succeeded", "Failed")
@@ -26,6 +27,16 @@ def list_pending_pods(cache: Cache, scheduler_names: Iterable[str]) -> list[Pod]
         for pod in cache.pending_pods.values()
         if pod.metadata.deletion_timestamp is None and pod.spec.scheduler_name in scheduler_name_set
     ]
+
+
+def sort_by_queue_order(pods: Iterable[Pod], cache: Cache, profiles: Mapping[str, Profile]) -> list[Pod]:
+    """Return *pods*, whose scheduler names have profiles, in the order of the QueueSort plugins. The sort is stable."""
+
+    def make_sort_key(pod: Pod) -> tuple[float, ...]:
+        queue_sort = profiles[pod.spec.scheduler_name].queue_sort
+        return queue_sort.sort_key(QueueSortEntry(cache.make_pod_info(pod), 0.0, pod.spec.priority or 0))
+
+    return sorted(pods, key=make_sort_key)
 
 
 def count_pods_of_other_schedulers(recording: Recording, scheduler_names: Iterable[str]) -> Counter[str]:

@@ -1,6 +1,6 @@
 """Simulate the scheduling of all pending pods, one after another, on a recorded cluster."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -8,12 +8,11 @@ import msgspec
 
 from extender.analysis.evictions import evict_pods
 from extender.analysis.explanation.explain_json import DEFAULT_PREEMPTION
-from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods
+from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods, sort_by_queue_order
 from extender.analysis.pod_placer import Attempt, PodPlacer, make_failed_attempt
 from extender.analysis.recorded_cluster import Recording
 from extender.analysis.required_kinds import format_missing_kinds, list_missing_kinds
 from extender.analysis.utilization import ClusterUsage, calculate_cluster_usage
-from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cycle.decision import ScheduleFailure, ScheduleResult
@@ -21,7 +20,6 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_group.hierarchy import list_keys_of_tree
 from extender.cycle.pod_group_cycle import get_member_sort_key
 from extender.cycle.pod_group_members import GroupDecision
-from extender.framework.extension_points import QueueSortEntry
 from extender.framework.profiles import Profile
 from extender.preemption.plan import PreemptionPlan
 
@@ -179,17 +177,7 @@ class _SimulationRun:
         self._preempt = preempt
         self.evicted_pods: list[str] = []
         self._placements: dict[int, PodPlacement] = {}
-        self.queue = self._sort_queue()
-
-    def _sort_queue(self) -> Sequence[Pod]:
-        cache, profiles = self._cache, self._profiles
-
-        def make_sort_key(pod: Pod) -> tuple[float, ...]:
-            return profiles[pod.spec.scheduler_name].queue_sort.sort_key(
-                QueueSortEntry(cache.make_pod_info(pod), 0.0, pod.spec.priority or 0)
-            )
-
-        return sorted(list_pending_pods(self._cache, profiles), key=make_sort_key)
+        self.queue = sort_by_queue_order(list_pending_pods(cache, profiles), cache, profiles)
 
     def schedule_pod_at(self, index: int) -> None:
         """Schedule the pod at *index* of the queue and its group. Skip the pod if its group was scheduled before."""

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import IntArray
 
 PODS_RESOURCE = "pods"
 """The name for the number of pods on a node, which is limited like a resource."""
@@ -53,22 +52,30 @@ class ClusterUsage:
         return sorted(self.nodes, key=lambda node: (node.max_fraction, node.name))[:count]
 
 
+def get_resource_amounts(snapshot: Snapshot) -> dict[str, tuple[IntArray, IntArray]]:
+    """Return the requested and allocatable amounts of each node (int64), by resource that a node has; also `pods`."""
+    view = snapshot.view()
+    amounts = {PODS_RESOURCE: (view.pod_count, view.allowed_pods)}
+    for resource_id, name in enumerate(snapshot.symbols.resources):
+        allocatable = view.allocatable(resource_id)
+        if allocatable.any():
+            amounts[name] = view.requested(resource_id), allocatable
+    return amounts
+
+
+def sum_amounts(amounts: Mapping[str, tuple[IntArray, IntArray]]) -> dict[str, ResourceUsage]:
+    """Return the sums of the amounts of all nodes, by resource."""
+    return {
+        name: ResourceUsage(int(requested.sum()), int(allocatable.sum()))
+        for name, (requested, allocatable) in amounts.items()
+    }
+
+
 def calculate_cluster_usage(snapshot: Snapshot) -> ClusterUsage:
     """Return the utilization of a snapshot, without resources that no node has."""
-    view = snapshot.view()
-    requested_by_resource = {PODS_RESOURCE: view.pod_count}
-    allocatable_by_resource = {PODS_RESOURCE: view.allowed_pods}
-    for resource_id, name in enumerate(snapshot.symbols.resources):
-        amounts = view.allocatable(resource_id)
-        if amounts.any():
-            requested_by_resource[name], allocatable_by_resource[name] = view.requested(resource_id), amounts
-    total = {
-        name: ResourceUsage(int(requested_by_resource[name].sum()), int(np.sum(allocatable_by_resource[name])))
-        for name in requested_by_resource
-    }
+    amounts = get_resource_amounts(snapshot)
     amounts_by_resource = {
-        name: (requested_by_resource[name].tolist(), allocatable_by_resource[name].tolist())
-        for name in requested_by_resource
+        name: (requested.tolist(), allocatable.tolist()) for name, (requested, allocatable) in amounts.items()
     }
     nodes = tuple(
         NodeUsage(
@@ -81,4 +88,4 @@ def calculate_cluster_usage(snapshot: Snapshot) -> ClusterUsage:
         )
         for row, name in enumerate(snapshot.names)
     )
-    return ClusterUsage(total, nodes)
+    return ClusterUsage(sum_amounts(amounts), nodes)

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from extender.answers.rebalance import PodPlacement
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.experiments.gpu_trace import Trace, make_arrivals
@@ -21,7 +22,7 @@ from extender.planning.cache_edits import CacheEdits
 from extender.planning.departures import make_replacement
 from extender.planning.node_changes import cordon_node, uncordon_node
 from extender.planning.rebalance.make_room import RoomPlan
-from extender.planning.rebalance.plan import Action, Change, Placement, Proof, Step
+from extender.planning.rebalance.plan import Action, Change, Proof, Step
 from extender.plugins.gpu_share.gpu_request import (
     MILLI_PER_GPU,
     NO_GPU,
@@ -173,7 +174,7 @@ class _Search:
             uncordon_node(edits, candidate.node)
             node = self._cluster.place(target)
             if node:
-                placement = Placement(target.key, node)
+                placement = PodPlacement(target.key, node)
                 self.steps += [*steps, Step(Change(Action.UNCORDON, candidate.node), placed=(placement,))]
                 self._moves_left -= len(candidate.pods)
                 return True

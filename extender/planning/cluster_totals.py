@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from extender.analysis.utilization import PODS_RESOURCE, ResourceUsage
+from extender.analysis.utilization import PODS_RESOURCE, ResourceUsage, get_resource_amounts, sum_amounts
 from extender.api.kinds.node import Node
 from extender.cache.snapshot import Snapshot
 
@@ -55,14 +55,8 @@ class ClusterTotals:
 
 def calculate_totals(snapshot: Snapshot, waiting: int, cost: Cost | None) -> ClusterTotals:
     """Return the totals of a snapshot, without resources that no node has."""
-    view = snapshot.view()
-    pods = int(view.pod_count.sum())
-    resources = {PODS_RESOURCE: ResourceUsage(pods, int(view.allowed_pods.sum()))}
-    for resource_id, name in enumerate(snapshot.symbols.resources):
-        allocatable = int(view.allocatable(resource_id).sum())
-        if allocatable:
-            resources[name] = ResourceUsage(int(view.requested(resource_id).sum()), allocatable)
-    return ClusterTotals(len(snapshot), pods, waiting, resources, cost)
+    resources = sum_amounts(get_resource_amounts(snapshot))
+    return ClusterTotals(len(snapshot), resources[PODS_RESOURCE].requested, waiting, resources, cost)
 
 
 def calculate_cost(snapshot: Snapshot, get_price: NodePriceFunction) -> Cost:

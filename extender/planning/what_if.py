@@ -6,13 +6,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods
+from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods, sort_by_queue_order
 from extender.analysis.pod_placer import Attempt, PodPlacer
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.framework.extension_points import QueueSortEntry
 from extender.framework.profiles import Profile
 from extender.planning.cache_edits import CacheEdits
 from extender.planning.cluster_totals import ClusterTotals, Cost, NodePriceFunction, calculate_cost, calculate_totals
@@ -282,12 +281,7 @@ class _ScenarioRun:
             if pod.spec.scheduler_name not in self.profiles:
                 reason = f'waits for scheduler "{pod.spec.scheduler_name}", which has no profile'
                 self._waiting[_get_uid(pod)] = Attempt(pod, reasons=(reason,), message=reason)
-
-        def make_sort_key(pod: Pod) -> tuple[float, ...]:
-            queue_sort = self.profiles[pod.spec.scheduler_name].queue_sort
-            return queue_sort.sort_key(QueueSortEntry(self.cache.make_pod_info(pod), 0.0, pod.spec.priority or 0))
-
-        return sorted(known, key=make_sort_key)
+        return sort_by_queue_order(known, self.cache, self.profiles)
 
     def _place(self, pod: Pod) -> None:
         self._waiting.pop(_get_uid(pod), None)

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from extender.analysis.resource_format import format_amount, format_percent
-from extender.analysis.utilization import PODS_RESOURCE, ResourceUsage
+from extender.analysis.utilization import get_resource_amounts, sum_amounts
 from extender.api.kinds.node import Node
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import IntArray
@@ -34,7 +34,7 @@ def make_cluster_document(snapshot: Snapshot) -> dict[str, Any]:
     `groups` by key has the index of the node's value in `values`; `pods` is the number of pods on the node. `totals`
     has one entry per resource with amounts as text.
     """
-    amounts = _get_amounts(snapshot)
+    amounts = get_resource_amounts(snapshot)
     return {
         **_make_use_document(snapshot, amounts),
         "groups": make_groups(snapshot.nodes),
@@ -44,7 +44,7 @@ def make_cluster_document(snapshot: Snapshot) -> dict[str, Any]:
 
 def make_use_document(snapshot: Snapshot) -> dict[str, Any]:
     """Return the part of the document about the use of each node: `nodes`, `use`, `pods` and `unschedulable`."""
-    return _make_use_document(snapshot, _get_amounts(snapshot))
+    return _make_use_document(snapshot, get_resource_amounts(snapshot))
 
 
 def _make_use_document(snapshot: Snapshot, amounts: _Amounts) -> dict[str, Any]:
@@ -57,17 +57,6 @@ def _make_use_document(snapshot: Snapshot, amounts: _Amounts) -> dict[str, Any]:
     }
 
 
-def _get_amounts(snapshot: Snapshot) -> _Amounts:
-    """Return the requested and allocatable amounts of each node, by resource, without resources that no node has."""
-    view = snapshot.view()
-    amounts = {PODS_RESOURCE: (view.pod_count, view.allowed_pods)}
-    for resource_id, name in enumerate(snapshot.symbols.resources):
-        allocatable = view.allocatable(resource_id)
-        if allocatable.any():
-            amounts[name] = view.requested(resource_id), allocatable
-    return amounts
-
-
 def _calculate_thousandths(requested: IntArray, allocatable: IntArray) -> IntArray:
     """Return the requested part in thousandths; -1 for a node without the resource."""
     fraction = requested / np.where(allocatable == 0, 1, allocatable)
@@ -75,10 +64,9 @@ def _calculate_thousandths(requested: IntArray, allocatable: IntArray) -> IntArr
 
 
 def _make_totals(amounts: _Amounts) -> list[dict[str, Any]]:
-    totals = []
+    totals, usages = [], sum_amounts(amounts)
     for resource in sort_resources(amounts):
-        requested, allocatable = amounts[resource]
-        usage = ResourceUsage(int(requested.sum()), int(allocatable.sum()))
+        usage, (requested, allocatable) = usages[resource], amounts[resource]
         totals.append(
             {
                 "resource": resource,

@@ -24,8 +24,8 @@ from extender.planning.rebalance.empty_nodes import empty_nodes
 from extender.planning.rebalance.fix_violations import fix_violations
 from extender.planning.rebalance.make_room import make_room
 from extender.planning.rebalance.move_simulator import MoveSimulator
+from extender.planning.rebalance.plan import SearchLimits
 from extender.planning.rebalance.report import RebalancePlan, format_rebalance, make_rebalance_values
-from extender.planning.rebalance.search_limits import SearchLimits
 from extender.planning.scenario import Scenario
 from extender.planning.what_if import WhatIfRunner
 from extender.planning.what_if_report import format_what_if, make_what_if_values

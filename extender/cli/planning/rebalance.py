@@ -25,9 +25,8 @@ from extender.planning.rebalance.empty_nodes import EmptyPlan, empty_nodes
 from extender.planning.rebalance.fix_violations import fix_violations
 from extender.planning.rebalance.make_room import RoomPlan, make_room
 from extender.planning.rebalance.move_simulator import MoveSimulator
-from extender.planning.rebalance.plan import make_command
+from extender.planning.rebalance.plan import DEFAULT_MAX_ATTEMPTS, DEFAULT_MAX_MOVES, SearchLimits, make_command
 from extender.planning.rebalance.report import RebalancePlan, format_rebalance, make_rebalance_values
-from extender.planning.rebalance.search_limits import DEFAULT_MAX_ATTEMPTS, DEFAULT_MAX_MOVES, SearchLimits
 
 _EPILOG: Final = """\b
 Examples:

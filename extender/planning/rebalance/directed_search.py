@@ -8,8 +8,7 @@ from typing import Final
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import AssignedPodInfo
 from extender.planning.rebalance.move_simulator import Move, MoveSimulator
-from extender.planning.rebalance.plan import Action, Change
-from extender.planning.rebalance.search_limits import SearchProgress
+from extender.planning.rebalance.plan import Action, Change, SearchProgress
 
 _MAX_PODS_OF_NODE: Final = 14
 """The number of pods of a node, those with the largest requests, that are combined."""

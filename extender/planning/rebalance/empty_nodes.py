@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from extender.answers.rebalance import EmptiedNode, RetainedNode
+from extender.answers.rebalance import EmptiedNode, PodPlacement, RetainedNode
 from extender.cache.pod_info import AssignedPodInfo
 from extender.planning.cluster_totals import NodePriceFunction
 from extender.planning.rebalance.movable_pods import stays_with_node
-from extender.planning.rebalance.move_simulator import Move, MoveSimulator
-from extender.planning.rebalance.plan import Change, ChangeList, Placement, Proof
-from extender.planning.rebalance.search_limits import SearchLimits, SearchProgress
+from extender.planning.rebalance.move_simulator import Move, MoveSimulator, get_size_key
+from extender.planning.rebalance.plan import Action, Change, Proof, SearchLimits, SearchProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class EmptyPlan:
     retained: tuple[RetainedNode, ...]
     proof: Proof
     is_complete: bool = True
-    placed_before: tuple[Placement, ...] = ()
+    placed_before: tuple[PodPlacement, ...] = ()
 
 
 def empty_nodes(
@@ -96,7 +95,8 @@ class _EmptySearch:
 
     def _list_leaving_pods(self, name: str) -> list[AssignedPodInfo]:
         pods = self._simulator.cache.pods_on(name).values()
-        return sorted((pod for pod in pods if not stays_with_node(pod)), key=_make_size_key)
+        leaving_pods = (pod for pod in pods if not stays_with_node(pod))
+        return sorted(leaving_pods, key=lambda pod: (get_size_key(pod), pod.key))
 
     def _empty(self, name: str, evictions: dict[str, list[str]]) -> list[str] | RetainedNode:
         """Cordon a node and evict its pods; return their keys in the order of the evictions. Undo it if it fails."""
@@ -146,27 +146,19 @@ class _EmptySearch:
 
         One after another, a node may receive pods before it is emptied; they are evicted with its other pods.
         """
-        changes = ChangeList()
         open_nodes = [name for name in evictions if not self._simulator.is_cordoned(name)]
-        if not one_by_one:
-            for name in open_nodes:
-                changes.cordon(name)
+        changes = [] if one_by_one else [Change(Action.CORDON, name) for name in open_nodes]
         evicted: set[str] = set()
         for name, pods in evictions.items():
             if one_by_one and name in open_nodes:
-                changes.cordon(name)
+                changes.append(Change(Action.CORDON, name))
             for pod in pods:
                 if one_by_one or pod not in evicted:
-                    changes.evict(pod)
+                    changes.append(Change(Action.EVICT, pod))
                     evicted.add(pod)
-        return changes.changes
+        return changes
 
 
 def _find_node(evictions: dict[str, list[str]], pod: str) -> str:
     """Return the last node from which *pod* is evicted."""
     return [name for name, pods in evictions.items() if pod in pods][-1]
-
-
-def _make_size_key(pod: AssignedPodInfo) -> tuple[int, int, str]:
-    milli_cpu, memory = pod.signature.assigned_nonzero_requests
-    return (-milli_cpu, -memory, pod.key)

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.answers.rebalance import RuleViolation
+from extender.answers.rebalance import PodPlacement, RuleViolation
 from extender.planning.rebalance.move_simulator import Move, MoveSimulator
-from extender.planning.rebalance.plan import ChangeList, Placement, Proof
-from extender.planning.rebalance.search_limits import SearchLimits, SearchProgress
+from extender.planning.rebalance.plan import Action, Change, Proof, SearchLimits, SearchProgress
 from extender.planning.rebalance.violations import find_violations, list_checked_pods
 
 _MAX_COMPARED: Final = 30
@@ -34,7 +33,7 @@ class FixPlan:
     remaining: tuple[tuple[RuleViolation, str], ...]
     proof: Proof
     is_complete: bool = True
-    placed_before: tuple[Placement, ...] = ()
+    placed_before: tuple[PodPlacement, ...] = ()
 
 
 def fix_violations(
@@ -121,10 +120,7 @@ class _FixSearch:
     def prove(self, start: int) -> Proof:
         """Prove the steps from the start. The steps after one that waiting pods prevent are left out."""
         self.simulator.undo_to(start)
-        changes = ChangeList()
-        for key in self.moved_pods:
-            changes.evict(key)
-        proof = self.simulator.prove(changes.changes)
+        proof = self.simulator.prove([Change(Action.EVICT, key) for key in self.moved_pods])
         return Proof(proof.steps)
 
     def explain(self, violation: RuleViolation) -> str:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from extender.answers.rebalance import PodPlacement
 from extender.api.kinds.pod import Pod
 from extender.planning.rebalance.complete_search import find_complete, is_complete_search_cheap
 from extender.planning.rebalance.directed_search import DirectedSearch
 from extender.planning.rebalance.move_simulator import MoveSimulator
-from extender.planning.rebalance.plan import Change, Placement, Proof, Step
-from extender.planning.rebalance.search_limits import SearchLimits, SearchProgress
+from extender.planning.rebalance.plan import Change, Proof, SearchLimits, SearchProgress, Step
 
 _MAX_CANDIDATES: Final = 20
 """The maximum number of tried plans with equally many moves. A plan fails if other waiting pods take its room."""
@@ -37,7 +37,7 @@ class RoomPlan:
     proof: Proof
     unplaced: tuple[tuple[str, str], ...] = ()
     is_complete: bool = True
-    placed_before: tuple[Placement, ...] = ()
+    placed_before: tuple[PodPlacement, ...] = ()
 
 
 def make_room(

@@ -1,24 +1,24 @@
 """Cordon nodes and evict pods on a cache, and let the scheduling cycle place the pods. Every change can be undone."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods
+from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods, sort_by_queue_order
 from extender.analysis.pod_placer import Attempt, PodPlacer, make_failed_attempt
+from extender.answers.rebalance import PodPlacement
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cycle.decision import ScheduleFailure, ScheduleResult
 from extender.cycle.diagnosis import Diagnosis, find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.framework.extension_points import QueueSortEntry
 from extender.framework.profiles import Profile
 from extender.planning.cache_edits import CacheEdits
 from extender.planning.claim_release import release_claims
 from extender.planning.departures import make_replacement
 from extender.planning.node_changes import cordon_node, uncordon_node
 from extender.planning.rebalance.movable_pods import find_obstacle
-from extender.planning.rebalance.plan import Action, Change, Failure, Placement, Proof, Step
+from extender.planning.rebalance.plan import Action, Change, Failure, Proof, Step
 from extender.planning.remaining_disruptions import ClusterBudgets, RemainingDisruptions
 
 
@@ -34,7 +34,7 @@ class Move:
 
     pod: AssignedPodInfo
     equal_nodes: tuple[str, ...]
-    placed: tuple[Placement, ...]
+    placed: tuple[PodPlacement, ...]
 
 
 class MoveSimulator:
@@ -74,14 +74,7 @@ class MoveSimulator:
             self._disruptions = RemainingDisruptions(ClusterBudgets(snapshot))
         self._undo_steps: list[Callable[[], None]] = []
         self.attempts = 0
-        self.waiting = self._sort(list_pending_pods(cache, self._profiles))
-
-    def _sort(self, pods: Iterable[Pod]) -> list[Pod]:
-        def make_sort_key(pod: Pod) -> tuple[float, ...]:
-            queue_sort = self._profiles[pod.spec.scheduler_name].queue_sort
-            return queue_sort.sort_key(QueueSortEntry(self.cache.make_pod_info(pod), 0.0, pod.spec.priority or 0))
-
-        return sorted(pods, key=make_sort_key)
+        self.waiting = sort_by_queue_order(list_pending_pods(cache, self._profiles), cache, self._profiles)
 
     # -- reading
 
@@ -96,7 +89,7 @@ class MoveSimulator:
     def list_movable_pods(self, node: str) -> list[AssignedPodInfo]:
         """Return the pods on *node* that may be evicted now, those with the largest requests first."""
         pods = [pod for pod in self.cache.pods_on(node).values() if not self.find_obstacle(pod)]
-        return sorted(pods, key=_make_size_key)
+        return sorted(pods, key=get_size_key)
 
     def is_cordoned(self, node: str) -> bool:
         """Return whether *node* is cordoned."""
@@ -178,7 +171,9 @@ class MoveSimulator:
         self._count_disruption(pod)
         replacement = self.take_away(pod)
         waiting = self._list_waiting() if settles else []
-        equal_nodes, placed, attempt = self._place_all(self._sort([*waiting, replacement]), replacement)
+        equal_nodes, placed, attempt = self._place_all(
+            sort_by_queue_order([*waiting, replacement], self.cache, self._profiles), replacement
+        )
         if attempt is None or not attempt.node:
             self.undo_to(mark)
             reasons = ", ".join(attempt.reasons) if attempt is not None else "waits for the pods of its group"
@@ -187,7 +182,7 @@ class MoveSimulator:
         self._disruptions.count_replacement(new_pod.signature)
         return Move(new_pod, equal_nodes, tuple(entry for entry in placed if entry.pod != pod.key))
 
-    def settle(self) -> list[Placement]:
+    def settle(self) -> list[PodPlacement]:
         """Try all waiting pods in queue order; return those that are placed."""
         return self._place_all(self._list_waiting())[1]
 
@@ -236,14 +231,14 @@ class MoveSimulator:
 
     def _place_all(
         self, pods: Sequence[Pod], watched_pod: Pod | None = None
-    ) -> tuple[tuple[str, ...], list[Placement], Attempt | None]:
+    ) -> tuple[tuple[str, ...], list[PodPlacement], Attempt | None]:
         """Place *pods* in their order. Of equal pods, none is tried after one was not placed.
 
         Returns:
             The nodes with the best score for *watched_pod*, the placed pods, and the attempt of *watched_pod*.
         """
         placer = PodPlacer(self.cache, self._profiles, self._runtime, self._seed)
-        placed: dict[str, Placement] = {}
+        placed: dict[str, PodPlacement] = {}
         equal_nodes: tuple[str, ...] = ()
         watched_attempt: Attempt | None = None
         failed_signatures: set[object] = set()
@@ -255,7 +250,7 @@ class MoveSimulator:
             if pod is watched_pod:
                 equal_nodes, watched_attempt = nodes, attempt
             if attempt.node:
-                placed[pod.key] = Placement(pod.key, attempt.node)
+                placed[pod.key] = PodPlacement(pod.key, attempt.node)
             else:
                 failed_signatures.add(signature)
         for key, attempt in placer.time_out_permits().items():
@@ -300,6 +295,7 @@ class MoveSimulator:
         return tuple(names[row] for row in decision.ranking.find_best_rows().tolist())
 
 
-def _make_size_key(pod: AssignedPodInfo) -> tuple[int, ...]:
+def get_size_key(pod: AssignedPodInfo) -> tuple[int, int]:
+    """Return a key that sorts pods by their requests of CPU and memory, the largest first."""
     milli_cpu, memory = pod.signature.assigned_nonzero_requests
     return (-milli_cpu, -memory)

@@ -1,10 +1,35 @@
-"""The steps of a plan, and their conversion to plain values and to kubectl commands."""
+"""The limits and the steps of a plan, and the conversion of steps to plain values and to kubectl commands."""
 
 import json
 import shlex
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Final
+
+import msgspec
+
+from extender.answers.rebalance import PodPlacement
+
+DEFAULT_MAX_MOVES: Final = 20
+DEFAULT_MAX_ATTEMPTS: Final = 100_000
+
+SearchProgress = Callable[[int, int], None]
+"""A function that is called with the number of finished parts of a search and the number of all parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLimits:
+    """The limits of a search for a plan.
+
+    Attributes:
+        max_moves: the maximum number of evictions.
+        max_attempts: the maximum number of scheduling cycles and filter runs. With equal limits, equal clusters have
+            equal plans on every machine.
+    """
+
+    max_moves: int = DEFAULT_MAX_MOVES
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS
 
 
 class Action(Enum):
@@ -13,14 +38,6 @@ class Action(Enum):
     CORDON = "cordon"
     EVICT = "evict"
     UNCORDON = "uncordon"
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """A pod that the scheduler places after a step, and the node."""
-
-    pod: str
-    node: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +69,7 @@ class Step:
     source: str = ""
     target: str = ""
     equal_targets: tuple[str, ...] = ()
-    placed: tuple[Placement, ...] = ()
+    placed: tuple[PodPlacement, ...] = ()
 
     def to_values(self) -> dict[str, Any]:
         """Return the step as plain values, always with the same keys."""
@@ -64,7 +81,7 @@ class Step:
             "from": self.source or None,
             "to": self.target or None,
             "equalNodes": list(self.equal_targets),
-            "placed": [{"pod": placement.pod, "node": placement.node} for placement in self.placed],
+            "placed": msgspec.to_builtins(list(self.placed)),
             "command": make_command(self.change),
         }
 
@@ -96,25 +113,6 @@ class Proof:
     def moves(self) -> int:
         """The number of evictions."""
         return sum(step.change.action is Action.EVICT for step in self.steps)
-
-
-@dataclass(slots=True)
-class ChangeList:
-    """Changes in the order in which they are made."""
-
-    changes: list[Change] = field(default_factory=list)
-
-    def cordon(self, node: str) -> None:
-        """Add the cordon of a node."""
-        self.changes.append(Change(Action.CORDON, node))
-
-    def evict(self, pod: str) -> None:
-        """Add the eviction of a pod."""
-        self.changes.append(Change(Action.EVICT, pod))
-
-    def uncordon(self, node: str) -> None:
-        """Add the end of a cordon."""
-        self.changes.append(Change(Action.UNCORDON, node))
 
 
 def make_command(change: Change) -> str:

@@ -26,7 +26,7 @@ def make_rebalance_values(plan: RebalancePlan) -> dict[str, Any]:
         "moves": plan.proof.moves,
         "steps": [step.to_values() for step in plan.proof.steps],
         "complete": plan.is_complete,
-        "placedBefore": [{"pod": entry.pod, "node": entry.node} for entry in plan.placed_before],
+        "placedBefore": msgspec.to_builtins(list(plan.placed_before)),
         **_make_room_values(plan if isinstance(plan, RoomPlan) else None),
         **_make_empty_values(plan if isinstance(plan, EmptyPlan) else None),
         **_make_fix_values(plan if isinstance(plan, FixPlan) else None),

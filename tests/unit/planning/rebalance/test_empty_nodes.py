@@ -7,7 +7,7 @@ from extender.api.kinds.node import Node
 from extender.app import wiring
 from extender.planning.rebalance.empty_nodes import EmptyPlan, empty_nodes
 from extender.planning.rebalance.move_simulator import MoveSimulator
-from extender.planning.rebalance.search_limits import SearchLimits
+from extender.planning.rebalance.plan import SearchLimits
 from tests.unit.planning.clusters import SETUP, budget, make_cache, node, pod
 
 WEB = {"app": "web"}

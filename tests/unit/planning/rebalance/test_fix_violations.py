@@ -8,7 +8,7 @@ from extender.answers.rebalance import RuleViolation
 from extender.app import wiring
 from extender.planning.rebalance.fix_violations import FixPlan, fix_violations
 from extender.planning.rebalance.move_simulator import MoveSimulator
-from extender.planning.rebalance.search_limits import SearchLimits
+from extender.planning.rebalance.plan import SearchLimits
 from tests.unit.planning.clusters import SETUP, ZONE, make_cache, node, pod
 
 WEB = {"app": "web"}

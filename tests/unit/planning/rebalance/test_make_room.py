@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from extender.answers.rebalance import PodPlacement
 from extender.app import wiring
 from extender.planning.rebalance.make_room import RoomPlan, make_room
 from extender.planning.rebalance.move_simulator import MoveSimulator
-from extender.planning.rebalance.plan import Action, Placement
-from extender.planning.rebalance.search_limits import SearchLimits
+from extender.planning.rebalance.plan import Action, SearchLimits
 from tests.unit.planning.clusters import SETUP, ZONE, budget, make_cache, node, pod
 
 WEB = {"app": "web"}
@@ -28,13 +28,13 @@ def test_one_eviction_frees_a_node() -> None:
     objects = [node("n1"), node("n2"), pod("a", "2", on="n1"), pod("b", "1", on="n2"), pod("c", "2", on="n2")]
     plan = plan_for("big", objects=[*objects, pod("big", "3")])
     assert list_steps(plan) == ["cordon n2", "evict default/c to n1", "uncordon n2"]
-    assert plan.proof.steps[-1].placed == (Placement("default/big", "n2"),)
+    assert plan.proof.steps[-1].placed == (PodPlacement("default/big", "n2"),)
     assert (plan.unplaced, plan.is_complete) == ((), True)
 
 
 def test_a_pod_that_fits_needs_no_move() -> None:
     plan = plan_for("w", objects=[node("n1"), pod("w")])
-    assert (plan.proof.steps, plan.placed_before) == ((), (Placement("default/w", "n1"),))
+    assert (plan.proof.steps, plan.placed_before) == ((), (PodPlacement("default/w", "n1"),))
 
 
 def test_the_gate_of_a_gated_pod_is_the_reason() -> None:
@@ -74,7 +74,7 @@ def test_many_pods_are_searched_from_each_node() -> None:
     plan = plan_for("big", objects=objects)
     assert plan.proof.moves == 2
     assert {step.target for step in plan.proof.steps if step.change.action is Action.EVICT} == {"spare"}
-    assert plan.proof.steps[-1].placed == (Placement("default/big", "n7"),)
+    assert plan.proof.steps[-1].placed == (PodPlacement("default/big", "n7"),)
 
 
 def test_a_pod_with_a_budget_that_forbids_it_is_not_evicted() -> None:

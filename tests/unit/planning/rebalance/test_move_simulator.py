@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from extender.answers.rebalance import PodPlacement
 from extender.app import wiring
 from extender.planning.rebalance.move_simulator import Move, MoveSimulator
-from extender.planning.rebalance.plan import Action, Change, Placement
+from extender.planning.rebalance.plan import Action, Change
 from tests.unit.planning.clusters import SETUP, budget, make_cache, node, pod
 
 WEB = {"app": "web"}
@@ -85,7 +86,7 @@ def test_changes_are_proven_in_order_up_to_the_first_that_is_not_possible() -> N
     proof = simulator.prove(changes)
     assert [step.change for step in proof.steps] == changes[:3]
     assert (proof.steps[1].source, proof.steps[1].target, proof.steps[1].placed) == ("n1", "n2", ())
-    assert proof.steps[2].placed == (Placement("default/w", "n1"),)
+    assert proof.steps[2].placed == (PodPlacement("default/w", "n1"),)
     assert str(proof.failure) == "evict default/gone: is on no node"
     assert proof.moves == 1
 

@@ -1,6 +1,7 @@
 """The kubectl commands of steps, and their plain values."""
 
-from extender.planning.rebalance.plan import Action, Change, Placement, Step, make_command, make_eviction
+from extender.answers.rebalance import PodPlacement
+from extender.planning.rebalance.plan import Action, Change, Step, make_command, make_eviction
 
 
 def test_an_eviction_asks_the_eviction_api() -> None:
@@ -20,7 +21,7 @@ def test_an_eviction_may_have_the_uid_as_a_precondition() -> None:
 
 
 def test_the_values_of_a_step_always_have_the_same_keys() -> None:
-    placed = (Placement("a/b", "n3"),)
+    placed = (PodPlacement("a/b", "n3"),)
     eviction = Step(Change(Action.EVICT, "shop/web"), "n1", "n2", ("n2", "n3"), placed).to_values()
     cordon = Step(Change(Action.CORDON, "n1")).to_values()
     assert eviction == {
