@@ -9,6 +9,7 @@ from typing import Final
 from extender.api.coscheduling import POD_GROUP_LABEL
 from extender.api.kinds.pod import Pod
 from extender.api.requests import is_dra_extended_resource
+from extender.cache.tables.volume_uses import find_pvc_use
 from extender.client.rest_mapping import ENDPOINTS
 from extender.framework.profiles import Profile
 
@@ -101,9 +102,7 @@ def _iterate_spreading_kinds(pod: Pod) -> Iterator[str]:
 
 
 def _uses_claims(pod: Pod) -> bool:
-    return any(
-        volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in pod.spec.volumes
-    )
+    return any(find_pvc_use(volume) is not None for volume in pod.spec.volumes)
 
 
 def _requests_extended_resource(pod: Pod) -> bool:

@@ -109,14 +109,13 @@ class AssumeCache:
         Returns:
             None, or an error message if the resource version of a stored object differs.
         """
-        self._remove_stale(snapshot)
-        for volume in volumes:
-            name = volume.metadata.name
-            error = _get_version_error(name, snapshot.get_object(PersistentVolume, name), volume)
-            if error is not None:
-                return error
-        for claim in claims:
-            error = _get_version_error(claim.key, snapshot.get_object(PersistentVolumeClaim, claim.key), claim)
+        self.volumes = {
+            name: volume for name, volume in self.volumes.items() if _get_version_error(volume, snapshot) is None
+        }
+        self.claims = {key: claim for key, claim in self.claims.items() if _get_version_error(claim, snapshot) is None}
+        assumed_objects: tuple[PersistentVolume | PersistentVolumeClaim, ...] = (*volumes, *claims)
+        for assumed_object in assumed_objects:
+            error = _get_version_error(assumed_object, snapshot)
             if error is not None:
                 return error
         self.volumes.update({volume.metadata.name: volume for volume in volumes})
@@ -132,14 +131,6 @@ class AssumeCache:
             if self.claims.get(claim.key) is claim:
                 del self.claims[claim.key]
 
-    def _remove_stale(self, snapshot: Snapshot) -> None:
-        for name, volume in list(self.volumes.items()):
-            if _get_version_error(name, snapshot.get_object(PersistentVolume, name), volume) is not None:
-                del self.volumes[name]
-        for key, claim in list(self.claims.items()):
-            if _get_version_error(key, snapshot.get_object(PersistentVolumeClaim, key), claim) is not None:
-                del self.claims[key]
-
 
 def _has_same_version(
     assumed_object: PersistentVolume | PersistentVolumeClaim, stored_object: PersistentVolume | PersistentVolumeClaim
@@ -147,11 +138,9 @@ def _has_same_version(
     return assumed_object.metadata.resource_version == stored_object.metadata.resource_version
 
 
-def _get_version_error(
-    key: str,
-    stored_object: PersistentVolume | PersistentVolumeClaim | None,
-    assumed_object: PersistentVolume | PersistentVolumeClaim,
-) -> str | None:
+def _get_version_error(assumed_object: PersistentVolume | PersistentVolumeClaim, snapshot: Snapshot) -> str | None:
+    key = assumed_object.key if isinstance(assumed_object, PersistentVolumeClaim) else assumed_object.metadata.name
+    stored_object = snapshot.get_object(type(assumed_object), key)
     if stored_object is None:
         return f'"{key}" not found'
     if _has_same_version(assumed_object, stored_object):

@@ -21,7 +21,7 @@ from extender.api.kinds.storage import (
 from extender.cache.object_index import ObjectIndex
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
-from extender.cache.tables.history import HistoryId
+from extender.cache.tables.history import HistoryId, HistoryPosition
 from extender.volumes.volume_ids import VolumeId, find_attachable_volumes
 
 UNLIMITED: Final = 1 << 62
@@ -140,7 +140,8 @@ class AttachmentCache:
         "_attachments_by_node",
         "_claims_by_volume",
         "_nodes_by_volume",
-        "_read_position",
+        "_object_history_id",
+        "_position",
         "_revisions",
         "_table",
     )
@@ -157,7 +158,8 @@ class AttachmentCache:
             lambda attachment: attachment.spec.source.persistent_volume_name or "",
             lambda attachment: attachment.spec.node_name,
         )
-        self._read_position: tuple[HistoryId | None, HistoryId | None, int, int] = (None, None, 0, 0)
+        self._position: HistoryPosition | None = None
+        self._object_history_id: HistoryId | None = None
         self._revisions: dict[type[object], int] = {}
         self._table = AttachmentTable(0)
 
@@ -168,7 +170,7 @@ class AttachmentCache:
         """
         snapshot = nodes.snapshot
         rows = np.arange(len(snapshot), dtype=np.int64) if nodes.rows is None else nodes.rows
-        is_other_history = self._read_position[0] is not snapshot.history_id
+        is_other_history = self._position is None or self._position.history_id is not snapshot.history_id
         if nodes.rows is not None and is_other_history and len(rows) <= _MAX_UNCACHED_NODES:
             table = AttachmentTable(len(rows))
             for slot, row in enumerate(rows.tolist()):
@@ -185,26 +187,16 @@ class AttachmentCache:
         names = snapshot.names
         for row in stale_rows:
             self._table.write(row, self._read_node(snapshot, names[row]))
-        self._read_position = (
-            snapshot.history_id,
-            snapshot.object_history_id,
-            snapshot.node_log_position,
-            snapshot.pod_log_position,
-        )
+        self._position, self._object_history_id = snapshot.position, snapshot.object_history_id
         self._revisions = {kind: snapshot.revision(kind) for kind in _KINDS}
 
     def _find_stale_rows(self, snapshot: Snapshot) -> Sequence[int] | None:
         """Return the rows to update; None if all rows must be updated."""
-        history_id, object_history_id, node_log_position, pod_log_position = self._read_position
-        if history_id is not snapshot.history_id or object_history_id is not snapshot.object_history_id:
+        if self._position is None or self._object_history_id is not snapshot.object_history_id:
             return None
-        if len(self._table) != len(snapshot):
+        if len(self._table) != len(snapshot) or self._revisions[StorageClass] != snapshot.revision(StorageClass):
             return None
-        if node_log_position > snapshot.node_log_position or pod_log_position > snapshot.pod_log_position:
-            return None  # the snapshot is older than the table
-        if self._revisions[StorageClass] != snapshot.revision(StorageClass):
-            return None
-        changed_rows = snapshot.changed_rows(node_log_position=node_log_position, pod_log_position=pod_log_position)
+        changed_rows = snapshot.find_rows_changed_from(self._position)
         claim_keys = snapshot.keys_written_since(PersistentVolumeClaim, self._revisions[PersistentVolumeClaim])
         volume_names = snapshot.keys_written_since(PersistentVolume, self._revisions[PersistentVolume])
         csi_node_names = snapshot.keys_written_since(CSINode, self._revisions[CSINode])
@@ -213,7 +205,7 @@ class AttachmentCache:
             return None
         if nodes_with_changed_attachments is None:
             return None
-        stale_rows = set(changed_rows.tolist())
+        stale_rows = set(changed_rows.with_any_change.tolist())
         stale_node_names = {str(name) for name in nodes_with_changed_attachments} | csi_node_names
         changed_claim_keys = set(claim_keys)
         for volume_name in volume_names:

@@ -27,7 +27,8 @@ from extender.api.quantity import to_base_units
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
-from extender.cache.tables.history import HistoryId
+from extender.cache.tables.history import HistoryPosition
+from extender.cache.tables.volume_uses import find_pvc_use
 from extender.volumes.claims import get_claim_class
 from extender.volumes.csi_migration import get_migrated_plugins
 
@@ -62,34 +63,21 @@ class LimitedDriver:
     Attributes:
         provisioner: the driver's name in storage classes.
         resource: the allocatable resource that contains the limit of a node.
-        get_disk_name: the function that returns the name of a volume's disk; None for volumes of other drivers.
+        source_field: the field of `Volume` and `PersistentVolumeSpec` for volumes of the driver.
+        name_field: the field of this volume source with the name of the disk.
         get_default_limit: the function that returns the limit of a node whose allocatable lacks `resource`.
     """
 
     provisioner: str
     resource: str
-    get_disk_name: Callable[[Volume | PersistentVolumeSpec], str | None]
+    source_field: str
+    name_field: str
     get_default_limit: Callable[[Node], int]
 
-
-def _get_ebs_volume_id(source: Volume | PersistentVolumeSpec) -> str | None:
-    disk = source.aws_elastic_block_store
-    return None if disk is None else disk.volume_id
-
-
-def _get_gce_disk_name(source: Volume | PersistentVolumeSpec) -> str | None:
-    disk = source.gce_persistent_disk
-    return None if disk is None else disk.pd_name
-
-
-def _get_azure_disk_name(source: Volume | PersistentVolumeSpec) -> str | None:
-    disk = source.azure_disk
-    return None if disk is None else disk.disk_name
-
-
-def _get_cinder_volume_id(source: Volume | PersistentVolumeSpec) -> str | None:
-    disk = source.cinder
-    return None if disk is None else disk.volume_id
+    def get_disk_name(self, source: Volume | PersistentVolumeSpec) -> str | None:
+        """Return the name of a volume's disk; None for volumes of other drivers."""
+        disk = getattr(source, self.source_field)
+        return None if disk is None else getattr(disk, self.name_field)
 
 
 def _get_default_ebs_limit(node: Node) -> int:
@@ -103,13 +91,19 @@ def _get_default_ebs_limit(node: Node) -> int:
 
 
 EBS: Final = LimitedDriver(
-    "kubernetes.io/aws-ebs", "attachable-volumes-aws-ebs", _get_ebs_volume_id, _get_default_ebs_limit
+    "kubernetes.io/aws-ebs",
+    "attachable-volumes-aws-ebs",
+    "aws_elastic_block_store",
+    "volume_id",
+    _get_default_ebs_limit,
 )
-GCE_PD: Final = LimitedDriver("kubernetes.io/gce-pd", "attachable-volumes-gce-pd", _get_gce_disk_name, lambda _: 16)
+GCE_PD: Final = LimitedDriver(
+    "kubernetes.io/gce-pd", "attachable-volumes-gce-pd", "gce_persistent_disk", "pd_name", lambda _: 16
+)
 AZURE_DISK: Final = LimitedDriver(
-    "kubernetes.io/azure-disk", "attachable-volumes-azure-disk", _get_azure_disk_name, lambda _: 16
+    "kubernetes.io/azure-disk", "attachable-volumes-azure-disk", "azure_disk", "disk_name", lambda _: 16
 )
-CINDER: Final = LimitedDriver("kubernetes.io/cinder", "attachable-volumes-cinder", _get_cinder_volume_id, lambda _: 256)
+CINDER: Final = LimitedDriver("kubernetes.io/cinder", "attachable-volumes-cinder", "cinder", "volume_id", lambda _: 256)
 
 
 def read_environment_limit(environment: Mapping[str, str] | None = None) -> int | None:
@@ -139,11 +133,9 @@ class DiskLimitChecker:
         "_counts",
         "_disks_by_row",
         "_driver",
-        "_history_id",
         "_limit_override",
         "_limits",
-        "_node_log_position",
-        "_pod_log_position",
+        "_position",
         "_revisions",
         "_rows_by_disk",
     )
@@ -160,9 +152,8 @@ class DiskLimitChecker:
         self._rows_by_disk: dict[str, set[int]] = {}
         self._counts: IntArray = np.empty(0, dtype=np.int64)
         self._limits: IntArray = np.empty(0, dtype=np.int64)
-        self._history_id: HistoryId | None = None
+        self._position: HistoryPosition | None = None
         self._revisions: tuple[object, ...] = ()
-        self._node_log_position = self._pod_log_position = 0
 
     def find_nodes_over_limit(self, pod: PodInfo, nodes: NodeView) -> BoolArray | None:
         """Find the nodes whose limit the disks of *pod* would exceed; None if the pod has no disks of the driver.
@@ -190,23 +181,16 @@ class DiskLimitChecker:
         """Drop the rows that may have changed since the last call."""
         revisions = (snapshot.object_history_id, *map(snapshot.revision, _KINDS))
         changed_rows = None
-        if snapshot.history_id is self._history_id and revisions == self._revisions:
-            changed_rows = snapshot.changed_rows(
-                node_log_position=self._node_log_position, pod_log_position=self._pod_log_position
-            )
+        if self._position is not None and revisions == self._revisions and len(self._counts) == len(snapshot):
+            changed_rows = snapshot.find_rows_changed_from(self._position)
         if changed_rows is None:
             self._disks_by_row, self._rows_by_disk = {}, {}
+            self._counts, self._limits = np.zeros((2, len(snapshot)), dtype=np.int64)
         else:
-            for row in changed_rows.tolist():
+            for row in changed_rows.with_any_change.tolist():
                 for disk in self._disks_by_row.pop(row, ()):
                     self._rows_by_disk[disk].discard(row)
-        if len(self._counts) != len(snapshot):
-            self._counts, self._limits = (
-                np.resize(array, len(snapshot)) if len(array) else np.zeros(len(snapshot), dtype=np.int64)
-                for array in (self._counts, self._limits)
-            )
-        self._history_id, self._revisions = snapshot.history_id, revisions
-        self._node_log_position, self._pod_log_position = snapshot.node_log_position, snapshot.pod_log_position
+        self._position, self._revisions = snapshot.position, revisions
 
     def _read_node(self, row: int, snapshot: Snapshot) -> None:
         node = snapshot.nodes[row]
@@ -236,11 +220,8 @@ class DiskLimitChecker:
             if disk is not None:
                 yield disk
                 continue
-            claim_name = ""
-            if volume.persistent_volume_claim is not None:
-                claim_name = volume.persistent_volume_claim.claim_name
-            elif volume.ephemeral is not None:
-                claim_name = f"{meta.name}-{volume.name}"
+            use = find_pvc_use(volume)
+            claim_name = use.get_claim_name(meta.name) if use is not None else ""
             claim = snapshot.get_object(PersistentVolumeClaim, f"{meta.namespace}/{claim_name}") if claim_name else None
             if claim is None:
                 continue

@@ -12,6 +12,7 @@ from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim, 
 from extender.api.kinds.volumes import Volume
 from extender.cache.pod_signature import PodSignature
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables.volume_uses import find_pvc_use
 from extender.volumes.claims import format_not_found_message, get_claim_class, get_ownership_error
 from extender.volumes.csi_migration import (
     IN_TREE_DRIVERS_BY_NAME,
@@ -54,9 +55,7 @@ def may_need_attachment(signature: PodSignature) -> bool:
     return signature.get_or_create(
         ("volumes", "may attach"),
         lambda: any(
-            volume.persistent_volume_claim is not None
-            or volume.ephemeral is not None
-            or find_in_tree_driver(volume) is not None
+            find_pvc_use(volume) is not None or find_in_tree_driver(volume) is not None
             for volume in signature.spec.volumes
         ),
     )
@@ -94,19 +93,17 @@ def _get_volume_id(
 ) -> VolumeId | AttachableVolumes | None:
     """Return the id of the pod's *volume*, a result with an error, or None if the volume does not count."""
     meta = pod.metadata
-    if volume.persistent_volume_claim is not None:
-        claim_name = volume.persistent_volume_claim.claim_name
-    elif volume.ephemeral is not None:
-        claim_name = f"{meta.name}-{volume.name}"
-    else:
+    use = find_pvc_use(volume)
+    if use is None:
         return _get_inline_volume_id(volume, translate_in_tree=translate_in_tree)
+    claim_name = use.get_claim_name(meta.name)
     if not claim_name:
         return AttachableVolumes(error="PersistentVolumeClaim had no name")
     claim = snapshot.get_object(PersistentVolumeClaim, f"{meta.namespace}/{claim_name}")
     if claim is None:
         message = f"looking up PVC {meta.namespace}/{claim_name}: {format_not_found_message(claim_name)}"
         return AttachableVolumes(error=message, claim_missing=True)
-    if volume.persistent_volume_claim is None and (error := get_ownership_error(pod, claim)) is not None:
+    if use.ephemeral and (error := get_ownership_error(pod, claim)) is not None:
         return AttachableVolumes(error=error)
     return get_claim_volume_id(claim, snapshot, translate_in_tree=translate_in_tree)
 

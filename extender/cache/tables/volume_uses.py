@@ -59,12 +59,13 @@ def collect_volume_uses(pod: Pod) -> VolumeUses:
     volumes = pod.spec.volumes
     if not volumes:
         return NO_USES
-    claims = tuple(use for volume in volumes if (use := _make_pvc_use(volume)) is not None)
+    claims = tuple(use for volume in volumes if (use := find_pvc_use(volume)) is not None)
     disks = tuple(disk for volume in volumes for disk in _iterate_disks(volume))
     return VolumeUses(claims, disks) if claims or disks else NO_USES
 
 
-def _make_pvc_use(volume: Volume) -> PVCUse | None:
+def find_pvc_use(volume: Volume) -> PVCUse | None:
+    """Return the use of a PVC by a volume of a pod; None if the volume is no PVC."""
     if volume.persistent_volume_claim is not None:
         return PVCUse(volume.persistent_volume_claim.claim_name)
     return PVCUse(volume.name, ephemeral=True) if volume.ephemeral is not None else None
