@@ -1,28 +1,22 @@
 """Build the discovery documents: the version, the API groups and resources, and a minimal OpenAPI document."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from extender.fake_apiserver.registry.resources import API_RESOURCES, PODS, ApiResource, Object
+from extender.fake_apiserver.registry.reviews import REVIEW_KINDS
 
 VERSION: Final = "v1.36.3"
 """The Kubernetes version that this server implements."""
 
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-_REVIEWS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "authentication.k8s.io/v1": (("TokenReview", "tokenreviews"),),
-    "authorization.k8s.io/v1": (
-        ("SubjectAccessReview", "subjectaccessreviews"),
-        ("SelfSubjectAccessReview", "selfsubjectaccessreviews"),
-    ),
-}
 _POD_SUBRESOURCES: Final = (("binding", "v1", "Binding"), ("eviction", "policy/v1", "Eviction"))
 _GVK_EXTENSION: Final = "x-kubernetes-group-version-kind"
 
 
 def _collect_group_versions() -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
-    for version in dict.fromkeys([*(resource.group_version for resource in API_RESOURCES), *_REVIEWS]):
+    review_versions = (version for version, _ in REVIEW_KINDS)
+    for version in dict.fromkeys([*(resource.group_version for resource in API_RESOURCES), *review_versions]):
         group = version.rpartition("/")[0]
         if group:
             groups.setdefault(group, []).append(version)
@@ -85,10 +79,11 @@ def _make_resource_list(group_version: str) -> Object:
     for resource in API_RESOURCES:
         if resource.group_version == group_version:
             entries += _make_resource_entries(resource)
-    for kind_name, plural in _REVIEWS.get(group_version, ()):
-        entries.append(
-            {"name": plural, "singularName": "", "namespaced": False, "kind": kind_name, "verbs": ["create"]}
-        )
+    entries += (
+        {"name": plural, "singularName": "", "namespaced": False, "kind": kind, "verbs": ["create"]}
+        for (version, plural), kind in REVIEW_KINDS.items()
+        if version == group_version
+    )
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": entries}
 
 

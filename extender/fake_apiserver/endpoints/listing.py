@@ -84,7 +84,7 @@ def read_list_page(store: Store, request: RequestInfo) -> ListPage:
         objects = (
             store.list_objects_at(request.resource.storage_key, resource_version, request.namespace)
             if is_exact
-            else _list_current(store, request)
+            else store.list_objects(request.resource.storage_key, request.namespace)
         )
     except StatusError as error:
         raise new_expired(_CONTINUE_EXPIRED_MESSAGE if token else _TOO_OLD_MESSAGE) from error
@@ -99,10 +99,6 @@ def read_list_page(store: Store, request: RequestInfo) -> ListPage:
     next_token = _ContinueToken(resource_version, (last_meta.get("namespace", ""), last_meta["name"]))
     remaining_count = len(items) - limit if selector.selects_all else None
     return ListPage(resource_version, items[:limit], _encode_token(next_token), remaining_count)
-
-
-def _list_current(store: Store, request: RequestInfo) -> list[StoredObject]:
-    return store.list_objects(request.resource.storage_key, request.namespace)
 
 
 def _resolve_version(store: Store, request: RequestInfo, token: _ContinueToken | None, limit: int) -> tuple[int, bool]:

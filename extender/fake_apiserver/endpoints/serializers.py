@@ -46,27 +46,21 @@ class Serializer:
         if page.remaining_count is not None:
             meta["remainingItemCount"] = page.remaining_count
         resource = request.resource
+        items = [_convert_version(resource, stored_object) for stored_object in page.items]
         if self.form == _TABLE_FORM:
-            rows = [_convert_version(resource, stored_object.content) for stored_object in page.items]
+            rows = [item.content for item in items]
             return msgspec.json.encode(print_table(resource, rows, now, meta, self.include_object))
         if self.form in _PARTIAL_FORMS:
             document: Object = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
-            return msgspec.json.encode(
-                {**document, "items": [_make_partial_metadata(stored_object.content) for stored_object in page.items]}
-            )
+            return msgspec.json.encode({**document, "items": [_make_partial_metadata(item.content) for item in items]})
         list_head = msgspec.json.encode(
             {"kind": f"{resource.kind}List", "apiVersion": resource.group_version, "metadata": meta}
         )
-        return (
-            list_head[:-1]
-            + b',"items":['
-            + b",".join(_encode_item(resource, stored_object) for stored_object in page.items)
-            + b"]}"
-        )
+        return list_head[:-1] + b',"items":[' + b",".join(item.item_json for item in items) + b"]}"
 
     def convert_object(self, request: RequestInfo, content: Object, now: float) -> Object:
         """Convert one object to the requested form."""
-        converted_content = _convert_version(request.resource, content)
+        converted_content = _convert_version(request.resource, StoredObject(content, 0)).content
         if self.form == _TABLE_FORM:
             meta = {"resourceVersion": content["metadata"].get("resourceVersion", "")}
             return print_table(request.resource, [converted_content], now, meta, self.include_object)
@@ -75,14 +69,12 @@ class Serializer:
     def encode_watch_event(self, request: RequestInfo, event: WatchEvent, now: float, *, with_columns: bool) -> bytes:
         """Encode a watch event as a line. *with_columns* includes the column definitions in a table."""
         stored_object = event.stored_object
+        if event.type != "ERROR":
+            stored_object = _convert_version(request.resource, stored_object)
         if event.type == "ERROR" or self.form == _OBJECT_FORM:
-            object_json = (
-                stored_object.json
-                if event.type in {"ERROR", "BOOKMARK"}
-                else _encode_object(request.resource, stored_object)
-            )
+            object_json = stored_object.json
         elif self.form == _TABLE_FORM:
-            rows = [] if event.type == "BOOKMARK" else [_convert_version(request.resource, stored_object.content)]
+            rows = [] if event.type == "BOOKMARK" else [stored_object.content]
             meta = {"resourceVersion": stored_object.content["metadata"]["resourceVersion"]}
             table = print_table(request.resource, rows, now, meta, self.include_object, with_columns=with_columns)
             object_json = msgspec.json.encode(table)
@@ -106,24 +98,11 @@ def negotiate_serializer(accept: str, query: Mapping[str, str]) -> Serializer:
     raise new_not_acceptable()
 
 
-def _convert_version(resource: ApiResource, content: Object) -> Object:
-    return to_events_v1_event(content) if resource.group_version == "events.k8s.io/v1" else content
-
-
-def _encode_object(resource: ApiResource, stored_object: StoredObject) -> bytes:
-    return (
-        msgspec.json.encode(to_events_v1_event(stored_object.content))
-        if resource.group_version == "events.k8s.io/v1"
-        else stored_object.json
-    )
-
-
-def _encode_item(resource: ApiResource, stored_object: StoredObject) -> bytes:
-    return (
-        StoredObject(to_events_v1_event(stored_object.content), 0).item_json
-        if resource.group_version == "events.k8s.io/v1"
-        else stored_object.item_json
-    )
+def _convert_version(resource: ApiResource, stored_object: StoredObject) -> StoredObject:
+    """Return the object in the version of *resource*. Events are stored in core/v1."""
+    if resource.group_version != "events.k8s.io/v1":
+        return stored_object
+    return StoredObject(to_events_v1_event(stored_object.content), stored_object.resource_version)
 
 
 def _make_partial_metadata(content: Object) -> Object:

@@ -4,11 +4,18 @@ By default, every token is valid and every request is allowed. Tests of delegate
 other rules.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from extender.fake_apiserver.registry.resources import Object
+
+REVIEW_KINDS: Final[Mapping[tuple[str, str], str]] = {
+    ("authentication.k8s.io/v1", "tokenreviews"): "TokenReview",
+    ("authorization.k8s.io/v1", "subjectaccessreviews"): "SubjectAccessReview",
+    ("authorization.k8s.io/v1", "selfsubjectaccessreviews"): "SelfSubjectAccessReview",
+}
+"""The kinds of reviews by group version and plural."""
 
 _USER: Final = {
     "username": "system:admin",
@@ -41,29 +48,18 @@ class ReviewRules:
 
     def review(self, path: str, body: Object) -> Object | None:
         """Return the review with its status; None if *path* is not the path of a review."""
+        version, _, plural = path.strip("/").removeprefix("apis/").rpartition("/")
+        kind = REVIEW_KINDS.get((version, plural))
+        if kind is None:
+            return None
         spec = body.get("spec") or {}
-        match path.strip("/").split("/"):
-            case ["apis", "authentication.k8s.io", "v1", "tokenreviews"]:
-                user = self.authenticate(str(spec.get("token", "")))
-                status = (
-                    {"authenticated": True, "user": user} if user else {"user": {}, "error": "invalid bearer token"}
-                )
-                return _make_review("authentication.k8s.io/v1", "TokenReview", spec, status)
-            case ["apis", "authorization.k8s.io", "v1", "subjectaccessreviews"]:
-                return _make_review(
-                    "authorization.k8s.io/v1", "SubjectAccessReview", spec, self._make_access_status(spec)
-                )
-            case ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"]:
-                return _make_review(
-                    "authorization.k8s.io/v1", "SelfSubjectAccessReview", spec, self._make_access_status(spec)
-                )
-            case _:
-                return None
+        status = self._review_token(spec) if kind == "TokenReview" else self._review_access(spec)
+        return {"kind": kind, "apiVersion": version, "metadata": {}, "spec": spec, "status": status}
 
-    def _make_access_status(self, spec: Object) -> Object:
+    def _review_token(self, spec: Object) -> Object:
+        user = self.authenticate(str(spec.get("token", "")))
+        return {"authenticated": True, "user": user} if user else {"user": {}, "error": "invalid bearer token"}
+
+    def _review_access(self, spec: Object) -> Object:
         is_allowed, reason = self.authorize(spec)
         return {"allowed": is_allowed, "reason": reason}
-
-
-def _make_review(version: str, kind: str, spec: Object, status: Object) -> Object:
-    return {"kind": kind, "apiVersion": version, "metadata": {}, "spec": spec, "status": status}
