@@ -18,7 +18,6 @@ from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
-from extender.ui.cluster_access import ClusterAccess
 from extender.ui.cluster_document import make_cluster_document
 from extender.ui.visible_text import make_value_visible
 from extender.ui.waiting_view import AlikePods, describe_waiting_pods
@@ -28,6 +27,22 @@ REFRESH_SECONDS: Final = 5.0
 
 _FIRST_VERSIONS: Final = 1 << 48
 """The number of possible first versions. JavaScript counts exactly up to 2^53."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAccess:
+    """How a process reads a live cluster. The default is for one that reads everything, with the default kubeconfig.
+
+    Attributes:
+        command_options: the options that select the same cluster and configuration on the command line.
+        list_problems: returns a line for each missing right and each lost watch; none while all is well.
+        get_unreadable_kinds: returns the kinds that could not be read, such as `PersistentVolumeClaim`, with the
+            reason.
+    """
+
+    command_options: str = ""
+    list_problems: Callable[[], Sequence[str]] = tuple
+    get_unreadable_kinds: Callable[[], Mapping[str, str]] = dict
 
 
 @dataclass(frozen=True, slots=True)

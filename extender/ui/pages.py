@@ -56,19 +56,17 @@ def make_app(
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     pages = Pages(source, scheduler_pages, changes, has_what_if=answers is not None)
     app.mount(f"{PREFIX}/static", StaticFiles(directory=_STATIC_FILES), name="static")
-    for path, handler in (
-        ("/", pages.show_cluster),
-        ("/data/cluster", pages.get_cluster_document),
-        ("/nodes/{name}", pages.show_node),
-        ("/data/nodes/{name}", pages.get_node_document),
-        ("/waiting", pages.show_waiting_pods),
-        ("/pods/{namespace}/{name}", pages.show_pod),
-        ("/groups/{namespace}/{name}", pages.show_group),
-        ("/data/pods/{namespace}/{name}", pages.get_pod_document),
-        ("/search", pages.search),
-    ):
-        app.add_api_route(PREFIX + path, handler, methods=["GET", "HEAD"], response_model=None)
-    handlers: dict[str, Handler] = {}
+    handlers: dict[str, Handler] = {
+        "/": pages.show_cluster,
+        "/data/cluster": pages.get_cluster_document,
+        "/nodes/{name}": pages.show_node,
+        "/data/nodes/{name}": pages.get_node_document,
+        "/waiting": pages.show_waiting_pods,
+        "/pods/{namespace}/{name}": pages.show_pod,
+        "/groups/{namespace}/{name}": pages.show_group,
+        "/data/pods/{namespace}/{name}": pages.get_pod_document,
+        "/search": pages.search,
+    }
     if scheduler_pages is not None:
         handlers |= {
             "/queue": pages.make_live_handler("queue.html", scheduler_pages.make_queue_document),
@@ -81,10 +79,9 @@ def make_app(
         handlers |= {"/what-if": what_if_page.show, "/data/what-if": what_if_page.get_document}
     if changes is not None:
         handlers["/events/changes"] = changes.stream
-    for path, optional_handler in handlers.items():
-        app.add_api_route(PREFIX + path, optional_handler, methods=["GET", "HEAD"], response_model=None)
-    app.add_api_route("/", redirect_to_pages, methods=["GET", "HEAD"], response_model=None)
-    app.add_api_route(PREFIX, redirect_to_pages, methods=["GET", "HEAD"], response_model=None)
+    routes = {PREFIX + path: handler for path, handler in handlers.items()}
+    for path, handler in (routes | dict.fromkeys(("/", PREFIX), redirect_to_pages)).items():
+        app.add_api_route(path, handler, methods=["GET", "HEAD"], response_model=None)
     app.add_exception_handler(HTTPException, pages.show_http_error)
     app.add_exception_handler(InputError, pages.show_input_error)
     return app

@@ -13,9 +13,8 @@ from extender.app.wiring import SchedulerSetup, make_runtime
 from extender.framework.profiles import Profile
 from extender.scheduler.attempt_history import PluginTimer
 from extender.ui.change_feed import ChangeFeed
-from extender.ui.cluster_access import ClusterAccess
 from extender.ui.live_document import SchedulerView
-from extender.ui.live_source import LiveSource
+from extender.ui.live_source import ClusterAccess, LiveSource
 from extender.ui.mounted_pages import MountedPages
 from extender.ui.pages import make_app
 from extender.ui.response_headers import LOOPBACK_HOSTS, AsgiApp, ResponseHeadersMiddleware

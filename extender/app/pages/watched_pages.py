@@ -22,8 +22,7 @@ from extender.basics.clock import SystemClock
 from extender.client.errors import CredentialsError
 from extender.client.kubeconfig import CredentialSource
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.ui.cluster_access import ClusterAccess
-from extender.ui.live_source import LiveSource
+from extender.ui.live_source import ClusterAccess, LiveSource
 
 _REQUIRED_KINDS: Final = (Node, Pod)
 """Without these kinds there is nothing to show. All others may be forbidden, or unknown to the API server."""

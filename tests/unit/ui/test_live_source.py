@@ -10,8 +10,7 @@ from extender.api.codec import from_builtins
 from extender.api.kinds.storage import StorageClass
 from extender.app import wiring
 from extender.cache.cache import Cache
-from extender.ui.cluster_access import ClusterAccess
-from extender.ui.live_source import LiveSource
+from extender.ui.live_source import ClusterAccess, LiveSource
 from extender.ui.pod_view import make_pod_view
 from tests.build import make_node, make_pod
 
