@@ -76,8 +76,7 @@ class GroupShortfall:
     @property
     def missing_count(self) -> int:
         """The number of pods of minCount that have no node and fit on none."""
-        fitting = self.placements[0].fitting_count if self.placements else 0
-        return max(self.min_count - self.scheduled_count - fitting, 0)
+        return max(self.min_count - self.scheduled_count - self._fitting_count, 0)
 
     def format_lines(self) -> list[str]:
         """Return the shortfall as text."""
@@ -97,9 +96,7 @@ class GroupShortfall:
             lines.append(f"    {member.pod}: {f'fits on {member.node}' if member.node else member.message}")
         if self.nearest_nodes:
             lines.append(f"    nearest nodes for {self.rejected_pod}, beside the members before it:")
-            for near_miss in self.nearest_nodes:
-                name = f"{near_miss.node} and others" if near_miss.has_equal_nodes else near_miss.node
-                lines += [f"      {name}: {near_miss.lines[0]}", *(f"        {line}" for line in near_miss.lines[1:])]
+            lines += (line for near_miss in self.nearest_nodes for line in near_miss.format_lines("      "))
         return lines
 
     @property

@@ -6,12 +6,11 @@ from typing import Any, Final
 from extender.analysis.required_kinds import get_plural
 from extender.analysis.resource_format import format_amount, format_percent
 from extender.analysis.simulate import PodPlacement, Simulation
-from extender.analysis.text_table import format_count, format_table
+from extender.analysis.text_table import format_count, format_table, join_first
 from extender.analysis.utilization import PODS_RESOURCE, ClusterUsage, NodeUsage
 from extender.answers.reason_codes import list_reason_codes
 
 _MAX_NODES: Final = 3
-_MAX_PODS: Final = 3
 _MAX_PREEMPTIONS: Final = 10
 
 
@@ -106,12 +105,8 @@ def _format_unplaced_lines(simulation: Simulation) -> list[str]:
     lines = ["", "Not placed"]
     width = len(str(max(len(group) for group in groups.values())))
     for reason, group in groups.items():
-        names = ", ".join(placement.pod for placement in group[:_MAX_PODS])
-        omitted_count = len(group) - _MAX_PODS
         lines.append(f"  {len(group):>{width}}  {reason}")
-        lines.append(
-            f"  {'':{width}}  {names} and {omitted_count} more" if omitted_count > 0 else f"  {'':{width}}  {names}"
-        )
+        lines.append(f"  {'':{width}}  {join_first([placement.pod for placement in group])}")
     return lines
 
 
@@ -122,11 +117,10 @@ def _format_preemption_lines(simulation: Simulation) -> list[str]:
         return []
     title = "Placed after evictions" if simulation.evicted_pods else "Could be placed after evictions (--preempt)"
     lines = ["", title]
-    for placement in placements[:_MAX_PREEMPTIONS]:
-        victims = ", ".join(placement.victims[:_MAX_PODS])
-        omitted_count = len(placement.victims) - _MAX_PODS
-        more = f" and {omitted_count} more" if omitted_count > 0 else ""
-        lines.append(f"  {placement.pod} on {placement.preemption_node}, in place of {victims}{more}")
+    lines += (
+        f"  {placement.pod} on {placement.preemption_node}, in place of {join_first(placement.victims)}"
+        for placement in placements[:_MAX_PREEMPTIONS]
+    )
     if len(placements) > _MAX_PREEMPTIONS:
         lines.append(f"  {format_count(len(placements) - _MAX_PREEMPTIONS, 'other pod')} likewise")
     return lines

@@ -10,7 +10,7 @@ from extender.analysis.explanation.near_misses import find_near_misses
 from extender.analysis.explanation.plain_reasons import summarize_rejections
 from extender.analysis.explanation.preemption_text import format_preemption_lines
 from extender.analysis.explanation.unbound_claims import format_unbound_claim_lines
-from extender.analysis.text_table import format_count, format_table
+from extender.analysis.text_table import format_count, format_table, join_first
 from extender.cache.snapshot import Snapshot
 from extender.cycle.explain_pod import PodExplanation
 from extender.cycle.score import Ranking
@@ -61,10 +61,8 @@ def _format_title(key: str, assigned_node: AssignedNode | None, alike_pods: Sequ
         return f"Pod {key} is on node {assigned_node.name}"
     if not alike_pods:
         return f"Pod {key}"
-    names = ", ".join(alike_pods[:_MAX_ALIKE_PODS])
-    omitted_count = len(alike_pods) - _MAX_ALIKE_PODS
-    more = f" and {omitted_count} more" if omitted_count > 0 else ""
-    return f"Pod {key} and {format_count(len(alike_pods), 'pod')} like this: {names}{more}"
+    names = join_first(alike_pods, _MAX_ALIKE_PODS)
+    return f"Pod {key} and {format_count(len(alike_pods), 'pod')} like this: {names}"
 
 
 def _format_pre_enqueue_lines(status: Status) -> list[str]:
@@ -82,10 +80,7 @@ def _format_infeasible_lines(explanation: PodExplanation, snapshot: Snapshot) ->
     near_misses = find_near_misses(explanation, snapshot, _MAX_NEAR_MISSES)
     if near_misses:
         lines += ["", "  Near misses, and what they lack"]
-        for near_miss in near_misses:
-            name = f"{near_miss.node} and others" if near_miss.has_equal_nodes else near_miss.node
-            lines.append(f"    {name}: {near_miss.lines[0]}")
-            lines += [f"      {line}" for line in near_miss.lines[1:]]
+        lines += (line for near_miss in near_misses for line in near_miss.format_lines("    "))
     return lines
 
 
@@ -167,9 +162,7 @@ def _format_best_node_line(explanation: PodExplanation, ranking: Ranking) -> str
             f"{best_nodes[0]} is best (total {best_total}), {best_total - totals[next_position]} ahead of {next_node}"
         )
     else:
-        names_text = ", ".join(best_nodes[:_MAX_BEST_NODES]) + (
-            f" and {len(best_nodes) - _MAX_BEST_NODES} more" if len(best_nodes) > _MAX_BEST_NODES else ""
-        )
+        names_text = join_first(best_nodes, _MAX_BEST_NODES)
         margin = best_total - totals[next_position]
         summary = (
             f"{names_text} are equally good (total {best_total}), {margin} ahead of {next_node}; one is taken at random"

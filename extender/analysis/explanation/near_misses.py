@@ -1,5 +1,6 @@
 """Near misses: the rejected nodes that are closest to being feasible, and the changes that would make them feasible."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +25,11 @@ class NearMiss:
     node: str
     lines: tuple[str, ...]
     has_equal_nodes: bool = False
+
+    def format_lines(self, indent: str) -> Iterator[str]:
+        """Yield the lines of the node: its name with the first reason, then the other reasons, indented further."""
+        yield f"{indent}{self.node}{' and others' if self.has_equal_nodes else ''}: {self.lines[0]}"
+        yield from (f"{indent}  {line}" for line in self.lines[1:])
 
 
 def find_near_misses(explanation: PodExplanation, snapshot: Snapshot, count: int) -> list[NearMiss]:

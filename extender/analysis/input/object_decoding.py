@@ -10,7 +10,7 @@ from extender.analysis.input.workloads import WORKLOAD_VERSIONS
 from extender.api.codec import DecodeError, decode, from_builtins
 from extender.api.kinds.meta import KubernetesObject, ObjectMeta
 from extender.api.scheme import KINDS
-from extender.basics.edit_distance import compute_edit_distance
+from extender.basics.edit_distance import find_nearest_names
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -52,12 +52,8 @@ def decode_entry(entry: ObjectEntry, kind: type[T]) -> T:
 
 def suggest_kind(entry: ObjectEntry) -> str:
     """Return a known kind of the same apiVersion that the kind of an entry may mean; empty if none is similar."""
-    candidates = sorted(
-        (compute_edit_distance(entry.kind.lower(), kind.lower(), _MAX_KIND_EDITS), kind)
-        for version, kind in _KNOWN_KINDS
-        if version == entry.version
-    )
-    return candidates[0][1] if candidates and candidates[0][0] <= _MAX_KIND_EDITS else ""
+    kinds = (kind for version, kind in _KNOWN_KINDS if version == entry.version)
+    return next(iter(find_nearest_names(entry.kind, kinds, 1, _MAX_KIND_EDITS)), "")
 
 
 def _find_name_error(meta: ObjectMeta) -> tuple[str, str] | None:

@@ -29,9 +29,9 @@ _EXPECTATION: Final = "want a Kubernetes object or a List of them, with apiVersi
 
 
 class _ObjectHead(msgspec.Struct, rename="camel"):
-    """The fields of a JSON object that this module reads; the decoder skips all other fields.
+    """The fields of an object that this module reads; the decoder of JSON skips all other fields.
 
-    All fields except `kind` and `apiVersion` are used only for Lists.
+    All fields except `kind` and `apiVersion` are used only for Lists. Those of parsed YAML are plain values.
     """
 
     kind: Any = None
@@ -113,7 +113,7 @@ def read_entries(data: bytes, source: str) -> Iterator[Entry]:
     has_document = False
     for line, value in read_yaml_documents(data, source):
         has_document = True
-        yield from reader.read_yaml(value, f"line {line}")
+        yield from reader.read(value, f"line {line}")
     if not has_document:
         raise UnreadableError(source, f"holds no object; {_EXPECTATION}")
 
@@ -126,7 +126,7 @@ def _read_json_documents(data: bytes, source: str, reader: "_EntryReader") -> It
         end = _find_document_end(remaining, data, source)
         # Copy the bytes: msgspec.Raw does not preserve the bounds of a memoryview.
         text = msgspec.Raw(data if end == len(data) else bytes(remaining[:end]))
-        yield from reader.read_json(
+        yield from reader.read(
             text, "" if document_number == 1 and end == len(remaining) else f"document {document_number}"
         )
         remaining, document_number = _skip_separators(remaining, end), document_number + 1
@@ -189,82 +189,62 @@ class _EntryReader:
         self._source = source
         self._list_count = 0
 
-    def read_json(self, text: msgspec.Raw, position: str, kind: str = "", version: str = "") -> Iterator[Any]:
-        """Yield the entries of a JSON object. *kind* and *version* are used if the object has none."""
-        try:
-            head = _HEAD_DECODER.decode(text)
-        except msgspec.ValidationError:
-            yield self._make_not_an_object_error(position, self._decode(position, text))
+    def read(self, value: msgspec.Raw | Any, position: str, kind: str = "", version: str = "") -> Iterator[Entry]:
+        """Yield the entries of an object. *kind* and *version* are used if the object has none.
+
+        Args:
+            value: the JSON text, or the parsed YAML.
+            position: the position in the file.
+            kind: the kind that the List of the object gives to its items; empty without one.
+            version: the apiVersion that this List gives; empty without one.
+
+        Raises:
+            UnreadableError: a number is out of range, or there are too many Lists.
+        """
+        head = _read_head(value)
+        if head is None:
+            yield self._make_not_an_object_error(position, self._decode(position, value))
             return
         kind_and_version = self._parse_kind_and_version(position, head.kind or kind, head.api_version or version)
         if isinstance(kind_and_version, InputErrorLine):
             yield kind_and_version
-            return
-        if _is_list(kind_and_version[0], head.items is not _NULL):
-            self._count_list(position)
-            yield from self._read_config(position, self._decode(position, head.config))
-            yield from self._read_recorded_kinds(
-                position, kind_and_version[0], head.recorded_kinds, head.unreadable_kinds
-            )
-            yield from self._read_recorded_version(position, head.kubernetes_version)
-            yield from self._check_schema_version(position, head.schema_version)
-            try:
-                items = _ITEMS_DECODER.decode(head.items) if bytes(head.items) != b"null" else []
-            except msgspec.ValidationError:
-                yield self._make_error(position, "items: want a list of objects")
-                return
-            item_kind_and_version = _get_item_kind_and_version(*kind_and_version)
-            for index, item in enumerate(items):
-                yield from self.read_json(item, self._make_item_position(position, index), *item_kind_and_version)
+        elif _is_list(kind_and_version[0], head.items is not _NULL):
+            yield from self._read_list(head, position, *kind_and_version)
         elif kind_and_version[0] == CONFIG_KIND:
-            yield from self._read_config(position, self._decode(position, text))
-        else:
-            yield ObjectEntry(*kind_and_version, SourceLocation(self._source, position), text)
-
-    def read_yaml(self, value: Any, position: str, kind: str = "", version: str = "") -> Iterator[Any]:
-        """Yield the entries of a YAML object. The arguments are those of `read_json`."""
-        if not isinstance(value, dict):
-            yield self._make_not_an_object_error(position, value)
-            return
-        kind_and_version = self._parse_kind_and_version(
-            position, value.get("kind") or kind, value.get("apiVersion") or version
-        )
-        if isinstance(kind_and_version, InputErrorLine):
-            yield kind_and_version
-            return
-        if _is_list(kind_and_version[0], "items" in value):
-            self._count_list(position)
-            yield from self._read_config(position, value.get("config"))
-            yield from self._read_recorded_kinds(
-                position, kind_and_version[0], value.get("recordedKinds"), value.get("unreadableKinds")
-            )
-            yield from self._read_recorded_version(position, value.get("kubernetesVersion"))
-            yield from self._check_schema_version(position, value.get("schemaVersion"))
-            items = value.get("items") or []
-            if not isinstance(items, list):
-                yield self._make_error(position, "items: want a list of objects")
-                return
-            item_kind_and_version = _get_item_kind_and_version(*kind_and_version)
-            for index, item in enumerate(items):
-                item_position = (
-                    f"line {item.line}"
-                    if isinstance(item, LocatedMapping)
-                    else self._make_item_position(position, index)
-                )
-                yield from self.read_yaml(item, item_position, *item_kind_and_version)
-        elif kind_and_version[0] == CONFIG_KIND:
-            yield from self._read_config(position, value)
+            yield from self._read_config(position, self._decode(position, value))
         else:
             yield ObjectEntry(*kind_and_version, SourceLocation(self._source, position), value)
 
-    def _decode(self, position: str, text: msgspec.Raw) -> Any:
-        """Decode a JSON value to plain values.
+    def _read_list(self, head: _ObjectHead, position: str, kind: str, version: str) -> Iterator[Entry]:
+        self._list_count += 1
+        if self._list_count > _MAX_LISTS:
+            message = f"has more than {_MAX_LISTS} Lists; are Lists nested through YAML aliases?"
+            raise UnreadableError(self._source, message, position)
+        yield from self._read_config(position, self._decode(position, head.config))
+        yield from self._read_recorded_kinds(position, kind, head.recorded_kinds, head.unreadable_kinds)
+        yield from self._read_recorded_version(position, head.kubernetes_version)
+        yield from self._check_schema_version(position, head.schema_version)
+        items = _list_items(head.items)
+        if items is None:
+            yield self._make_error(position, "items: want a list of objects")
+            return
+        item_kind_and_version = _get_item_kind_and_version(kind, version)
+        for index, item in enumerate(items):
+            item_position = f"{position}.items[{index}]" if position else f"items[{index}]"
+            if isinstance(item, LocatedMapping):
+                item_position = f"line {item.line}"
+            yield from self.read(item, item_position, *item_kind_and_version)
+
+    def _decode(self, position: str, value: msgspec.Raw | Any) -> Any:
+        """Decode a JSON value to plain values; parsed YAML stays as it is.
 
         Raises:
             UnreadableError: a number is out of range.
         """
+        if not isinstance(value, msgspec.Raw):
+            return value
         try:
-            return msgspec.json.decode(text)
+            return msgspec.json.decode(value)
         except msgspec.DecodeError as error:
             raise UnreadableError(self._source, f"broken JSON: {error}", position) from error
 
@@ -281,16 +261,6 @@ class _EntryReader:
                 position, f"apiVersion: is missing in this {kind}; add it, for example apiVersion: v1"
             )
         return kind, version
-
-    def _make_item_position(self, position: str, index: int) -> str:
-        return f"{position}.items[{index}]" if position else f"items[{index}]"
-
-    def _count_list(self, position: str) -> None:
-        """Count one more List, and raise an error if the file has too many."""
-        self._list_count += 1
-        if self._list_count > _MAX_LISTS:
-            message = f"has more than {_MAX_LISTS} Lists; are Lists nested through YAML aliases?"
-            raise UnreadableError(self._source, message, position)
 
     def _read_config(self, position: str, value: Any) -> Iterator[ConfigEntry]:
         if value is not None:
@@ -337,6 +307,29 @@ class _EntryReader:
 
     def _make_error(self, position: str, message: str) -> InputErrorLine:
         return InputErrorLine(SourceLocation(self._source, position), message)
+
+
+def _read_head(value: msgspec.Raw | Any) -> _ObjectHead | None:
+    """Return the head of an object; None if *value* is no object."""
+    if not isinstance(value, msgspec.Raw):
+        if not isinstance(value, dict):
+            return None
+        fields = msgspec.structs.fields(_ObjectHead)
+        return _ObjectHead(**{field.name: value[field.encode_name] for field in fields if field.encode_name in value})
+    try:
+        return _HEAD_DECODER.decode(value)
+    except msgspec.ValidationError:
+        return None
+
+
+def _list_items(items: msgspec.Raw | Any) -> list[Any] | None:
+    """Return the items of a List; None if they are no list."""
+    if not isinstance(items, msgspec.Raw):
+        return (items or []) if isinstance(items or [], list) else None
+    try:
+        return _ITEMS_DECODER.decode(items) if bytes(items) != b"null" else []
+    except msgspec.ValidationError:
+        return None
 
 
 def _are_texts(values: Any, container: type[list[Any]] | type[dict[Any, Any]]) -> bool:

@@ -33,7 +33,6 @@ from extender.api.kinds.workload import ReplicaSet, ReplicaSetSpec
 from extender.api.matching import get_required_node_affinity
 from extender.api.tolerations import find_untolerated_taint
 
-_TEMPLATE_HASH: Final = "pod-template-hash"
 _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 _FINISHED_PHASES: Final = ("Succeeded", "Failed")
 
@@ -53,7 +52,7 @@ _DAEMON_TOLERATIONS: Final = tuple(
 Source: pkg/controller/daemon/util/daemonset_util.go, AddOrUpdateDaemonPodTolerations (1.36).
 """
 
-_POD_TEMPLATE_HASH: Final = "pod-template-hash"
+_TEMPLATE_HASH: Final = "pod-template-hash"
 """The label that the deployment controller gives the pods of its replica sets.
 
 Source: api/apps/v1/types.go, DefaultDeploymentUniqueLabelKey (1.36).
@@ -138,7 +137,7 @@ def is_controlled_by(pod: Pod, kind: str, namespace: str, name: str, replica_set
     if kind == "Deployment" and owner.kind == "ReplicaSet":
         replica_set = replica_sets.get(f"{namespace}/{owner.name}")
         controller = replica_set.metadata.controller if replica_set is not None else None
-        if controller is None and (replica_set is None or _POD_TEMPLATE_HASH in pod.metadata.labels):
+        if controller is None and (replica_set is None or _TEMPLATE_HASH in pod.metadata.labels):
             # The name of a replica set is that of its deployment and a hash.
             return owner.name.rpartition("-")[0] == name
         owner = controller
