@@ -131,6 +131,7 @@ class GpuShare:
 
     name: ClassVar[str] = "GpuShare"
     options: ClassVar[type[GpuShareArgs]] = GpuShareArgs
+    reads_annotations: ClassVar[bool] = True
     filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE_AND_PODS
     score_depends_on: ClassVar[DependsOn] = DependsOn.NODE_AND_PODS
 

@@ -9,9 +9,16 @@ from extender.api.codec import from_builtins
 from extender.api.kinds.pod import Pod
 from extender.app import wiring
 from extender.cache.cache import Cache
+from extender.config import load
 from tests.explain import explain_pods
 
 SETUP = wiring.build_setup()
+GPU_SHARE = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "GpuShare"}]}}}],
+}
+GPU_MILLI = {"a": "500", "b": "1000", "c": "500"}
 CONTAINERS = [{"name": "a", "resources": {"requests": {"cpu": "1"}}}]
 
 
@@ -62,6 +69,13 @@ def test_with_a_plugin_of_a_third_party_the_annotations_must_be_equal() -> None:
     pods = [make_pod("a", annotations={"x": "1"}), make_pod("b", annotations={"x": "2"}), make_pod("c")]
     groups = group_alike_pods([*pods, make_pod("d", annotations={"x": "1"})], Cache().make_pod_info, profiles)
     assert [[pod.metadata.name for pod in alike_pods] for alike_pods in groups] == [["a", "d"], ["b"], ["c"]]
+
+
+def test_with_gpu_share_the_annotations_which_request_gpus_must_be_equal() -> None:
+    setup = wiring.build_setup(load.from_builtins(GPU_SHARE, "test"))
+    pods = [make_pod(name, annotations={"alibabacloud.com/gpu-milli": milli}) for name, milli in GPU_MILLI.items()]
+    groups = group_alike_pods(pods, Cache().make_pod_info, setup.profiles)
+    assert [[pod.metadata.name for pod in alike_pods] for alike_pods in groups] == [["a", "c"], ["b"]]
 
 
 def test_pods_like_another_share_its_report() -> None:
