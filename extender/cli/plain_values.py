@@ -7,7 +7,7 @@ all other values, such as invalid values and numbers with limits, so that its me
 import re
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final, Self, get_args, get_origin
 
 _WHOLE_NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
 _UNCONVERTED: Final = object()
@@ -22,6 +22,10 @@ class PlainValueConverter:
 
     def __init__(self, make_converter: Callable[[], Any]) -> None:
         self._make_converter = make_converter
+
+    def get(self) -> Self:
+        """Return the converter, as the method of a parameter that it replaces does."""
+        return self
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         """Convert *value* to the type of the parameter. *value* is a text of the command line, or a default.
@@ -57,18 +61,9 @@ def set_plain_converters(command: Any) -> None:
 def _set_converter(param: Any) -> None:
     make_converter = getattr(param, "get_runtime_param", None)
     has_type = hasattr(param, "type_descriptor")  # other versions of Typer have neither
-    if make_converter is not None and has_type and not isinstance(make_converter, _ConverterGetter):
-        param.get_runtime_param = _ConverterGetter(PlainValueConverter(make_converter))
-
-
-class _ConverterGetter:
-    """The method of a parameter that returns its converter."""
-
-    def __init__(self, converter: PlainValueConverter) -> None:
-        self._converter = converter
-
-    def __call__(self) -> PlainValueConverter:
-        return self._converter
+    is_set = isinstance(getattr(make_converter, "__self__", None), PlainValueConverter)
+    if make_converter is not None and has_type and not is_set:
+        param.get_runtime_param = PlainValueConverter(make_converter).get
 
 
 def _convert(value: Any, annotation: Any) -> Any:

@@ -87,24 +87,13 @@ class Kubelets:
             self._schedule_action(namespace, name, pod, now)
 
     def _list_changed_keys(self, resource: ApiResource) -> list[tuple[str, str]]:
-        store = self.api.store
         try:
-            changed_objects = (
-                [
-                    change.stored_object.content
-                    for change in store.list_changes_since(resource.storage_key, self._observed_version)
-                ]
-                if self._observed_version
-                else None
-            )
-        except StatusError:
-            changed_objects = None
-        objects = self.api.list_objects(resource) if changed_objects is None else changed_objects
-        return list(
-            dict.fromkeys(
-                (content["metadata"].get("namespace", ""), content["metadata"]["name"]) for content in objects
-            )
-        )
+            changes = self.api.store.list_changes_since(resource.storage_key, self._observed_version)
+            objects = [change.stored_object.content for change in changes]
+        except StatusError:  # the changes are no longer stored
+            objects = self.api.list_objects(resource)
+        keys = ((content["metadata"].get("namespace", ""), content["metadata"]["name"]) for content in objects)
+        return list(dict.fromkeys(keys))
 
     def _schedule_action(self, namespace: str, name: str, pod: Object | None, now: float) -> None:
         previous_action = self._pending_actions.pop((namespace, name), None)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from heapq import nsmallest
 from itertools import islice
 from math import isfinite
+from operator import attrgetter
 from typing import Final
 
 from extender.analysis.text_table import format_count
@@ -18,6 +19,7 @@ from extender.ui.waiting_view import format_seconds
 SHOWN_PODS: Final = 50
 """The number of pods of a queue, and of attempts, that a page shows."""
 
+_GET_TIME: Final = attrgetter("timestamp")
 _MAX_MESSAGE: Final = 200
 _SHOWN_PLUGINS: Final = 3
 _MAX_PLUGIN_ROWS: Final = 8
@@ -74,7 +76,7 @@ def make_queue_document(view: SchedulerView) -> LiveDocument:
     """Return the document of the page Queue: the first pods of each queue, and the number of pods in it."""
     document, now = LiveDocument(), view.clock.monotonic()
     for name, pods in _split_queue(view.queue).items():
-        first_pods = nsmallest(SHOWN_PODS, pods, key=_get_active_sort_key if name == "active" else _get_time)
+        first_pods = nsmallest(SHOWN_PODS, pods, key=_get_active_sort_key if name == "active" else _GET_TIME)
         document.rows[name] = [_make_queue_row(pod, now) for pod in first_pods]
         more = f"; the first {SHOWN_PODS} are shown" if len(pods) > SHOWN_PODS else ""
         document.texts[name] = f"{format_count(len(pods), 'pod')}{more}"
@@ -97,10 +99,6 @@ def _split_queue(queue: SchedulingQueue) -> dict[str, list[QueuedPodInfo]]:
 
 def _get_active_sort_key(pod: QueuedPodInfo) -> tuple[int, float]:
     return -pod.pod_info.priority, pod.timestamp
-
-
-def _get_time(pod: QueuedPodInfo) -> float:
-    return pod.timestamp
 
 
 def _make_queue_row(pod: QueuedPodInfo, now: float) -> list[LiveCell]:

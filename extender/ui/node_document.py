@@ -1,5 +1,6 @@
 """The document of the page of a node: its resources, taints, labels, and the pods on it."""
 
+from operator import itemgetter
 from typing import Any
 
 from extender.analysis.resource_format import format_amount, format_percent
@@ -67,9 +68,5 @@ def _list_pods(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
         pods.append((-requests.get(cpu, 0), pod.key, pod.priority, sorted_texts))
     return [
         {"pod": key, "priority": priority, "requests": texts}
-        for _, key, priority, texts in sorted(pods, key=_get_sort_key)
+        for _, key, priority, texts in sorted(pods, key=itemgetter(0, 1))
     ]
-
-
-def _get_sort_key(entry: tuple[int, str, int, dict[str, str]]) -> tuple[int, str]:
-    return entry[0], entry[1]

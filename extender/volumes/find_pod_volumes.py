@@ -81,10 +81,7 @@ def find_pod_volumes(
     _check_bound_claims(claims.bound_claims, nodes, topology, volume_index, result)
     if claims.unbound_claims_delay_binding:
         _check_delayed_claims(claims.unbound_claims_delay_binding, nodes, topology, volume_index, assume_cache, result)
-    error_mask = no_nodes
-    for mask, _ in result.errors:
-        error_mask = error_mask | mask
-    if result.errors:
+    for error_mask, _ in result.errors:
         for mask in (result.node_conflict, result.bind_conflict, result.not_enough_space, result.pv_not_found):
             mask[error_mask] = False
     return result
