@@ -18,9 +18,13 @@ def evict_pods(cache: Cache, victims: Iterable[AssignedPodInfo]) -> None:
             budgets = snapshot.objects(PodDisruptionBudget).values()
             matching_budgets = [budget for budget in budgets if _matches(budget, victim)]
         for budget in matching_budgets:
-            disruptions_allowed = max(0, budget.status.disruptions_allowed - 1)
-            status = replace(budget.status, disruptions_allowed=disruptions_allowed)
-            cache.add_or_update_object(replace(budget, status=status))
+            cache.add_or_update_object(count_disruption(budget))
+
+
+def count_disruption(budget: PodDisruptionBudget) -> PodDisruptionBudget:
+    """Return *budget* with one allowed disruption less."""
+    disruptions_allowed = max(0, budget.status.disruptions_allowed - 1)
+    return replace(budget, status=replace(budget.status, disruptions_allowed=disruptions_allowed))
 
 
 def _matches(budget: PodDisruptionBudget, pod: AssignedPodInfo) -> bool:

@@ -10,7 +10,6 @@ from typing import Any
 
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
-from extender.cache.pod_info import PodInfo
 from extender.config import durations
 from extender.cycle.binding_cycle import run_permit_plugins, run_unreserve_plugins
 from extender.cycle.plugin_runtime import PluginRuntime
@@ -77,7 +76,7 @@ class PermitSimulation:
             waiting_pod = _WaitingPod(pod, node, profile, cycle_state, dict(result.timeouts), reason)
             self._waiting_pods[pod_info.uid] = waiting_pod
             return None
-        self._unreserve(pod_info, pod, node, profile, cycle_state)
+        self.unreserve(pod, node, profile, cycle_state)
         return PermitRejection(status.message, f"0/1 nodes are available: 1 {status.message}.")
 
     def _allow(self, plugin: str, uid: str) -> None:
@@ -87,15 +86,15 @@ class PermitSimulation:
             if not waiting_pod.timeouts:
                 del self._waiting_pods[uid]
 
-    def _unreserve(self, pod_info: PodInfo, pod: Pod, node: str, profile: Profile, cycle_state: dict[str, Any]) -> None:
-        run_unreserve_plugins(pod_info, node, profile, self._runtime, cycle_state)
+    def unreserve(self, pod: Pod, node: str, profile: Profile, cycle_state: dict[str, Any]) -> None:
+        """Run the Unreserve plugins for an assumed pod, and forget it."""
+        run_unreserve_plugins(self._cache.make_pod_info(pod), node, profile, self._runtime, cycle_state)
         self._cache.forget(pod)
 
     def time_out(self) -> Iterator[tuple[Pod, PermitRejection]]:
         """Time out all waiting pods, and yield each with its rejection."""
         for waiting_pod in self._waiting_pods.values():
-            pod_info = self._cache.make_pod_info(waiting_pod.pod)
-            self._unreserve(pod_info, waiting_pod.pod, waiting_pod.node, waiting_pod.profile, waiting_pod.cycle_state)
+            self.unreserve(waiting_pod.pod, waiting_pod.node, waiting_pod.profile, waiting_pod.cycle_state)
             plugin, timeout = min(waiting_pod.timeouts.items(), key=lambda item: item[1])
             message = f"rejected due to timeout after waiting {durations.render(timeout)} at plugin {plugin}"
             yield waiting_pod.pod, PermitRejection(waiting_pod.reason, f"0/1 nodes are available: 1 {message}.")

@@ -9,7 +9,7 @@ from extender.analysis.failed_attempts import FailedAttempts
 from extender.analysis.permit_simulation import PermitSimulation
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
-from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins, run_unreserve_plugins
+from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins
 from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
@@ -163,10 +163,8 @@ class PodPlacer:
             self._unreserve(*self._placed.pop())
 
     def _unreserve(self, attempt: Attempt, cycle_state: dict[str, Any]) -> None:
-        pod_info = self._cache.make_pod_info(attempt.pod)
         profile = self._profiles[attempt.pod.spec.scheduler_name]
-        run_unreserve_plugins(pod_info, attempt.node, profile, self._runtime, cycle_state)
-        self._cache.forget(attempt.pod)
+        self._permit_simulation.unreserve(attempt.pod, attempt.node, profile, cycle_state)
 
 
 def make_failed_attempt(pod: Pod, failure: ScheduleFailure) -> Attempt:

@@ -1,4 +1,4 @@
-"""Classify the pods of a node that is drained or lost, by kubectl drain's rules, and make their replacements.
+"""Classify the pods of a node that is drained or lost, by kubectl drain's rules, and make new pending pods.
 
 Source: k8s.io/kubectl/pkg/drain/filters.go, Helper.daemonSetFilter, Helper.mirrorPodFilter, Helper.unreplicatedFilter
 (1.36).
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from extender.api.kinds.pod import Pod, PodStatus
 
 _MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+_PENDING: Final = PodStatus(phase="Pending")
 
 
 class Departure(Enum):
@@ -41,14 +42,17 @@ def classify_departure(pod: Pod) -> Departure:
     return Departure.REPLACED if controller is not None else Departure.LOST
 
 
+def make_pending_pod(pod: Pod, name: str, uid: str, status: PodStatus = _PENDING) -> Pod:
+    """Return a new pending pod that equals *pod* except for its name, uid and *status*."""
+    meta = replace(pod.metadata, name=name, uid=uid, creation_timestamp=None, deletion_timestamp=None)
+    spec = replace(pod.spec, node_name="") if pod.spec.node_name else pod.spec
+    return replace(pod, metadata=meta, spec=spec, status=status)
+
+
 def make_replacement(pod: Pod) -> Pod:
     """Return the pending pod that the controller creates for *pod*. It keeps the name, and has a new uid.
 
     Its claims have the same names as the claims of *pod*; see `claim_release`.
     """
-    meta = pod.metadata
-    new_meta = replace(
-        meta, uid=f"replacement-of/{meta.uid or pod.key}", creation_timestamp=None, deletion_timestamp=None
-    )
     status = PodStatus(phase="Pending", resource_claim_statuses=pod.status.resource_claim_statuses)
-    return replace(pod, metadata=new_meta, spec=replace(pod.spec, node_name=""), status=status)
+    return make_pending_pod(pod, pod.metadata.name, f"replacement-of/{pod.metadata.uid or pod.key}", status)

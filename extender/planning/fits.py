@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from msgspec.structs import replace
-
 from extender.analysis.pod_placer import Attempt, PodPlacer
-from extender.api.kinds.pod import Pod, PodStatus
+from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
+from extender.planning.departures import make_pending_pod
 from extender.planning.node_rejections import NodeGroup, group_rejecting_nodes
 
 
@@ -80,13 +79,5 @@ def _group_reasons(failed_attempt: Attempt | None, names: list[str]) -> tuple[No
 
 def make_copy(pod: Pod, number: int) -> Pod:
     """Return a pending copy of *pod* with its own name and uid."""
-    meta = pod.metadata
-    name = f"{meta.name}-{number}"
-    return replace(
-        pod,
-        metadata=replace(
-            meta, name=name, uid=f"copy-of/{meta.namespace}/{name}", creation_timestamp=None, deletion_timestamp=None
-        ),
-        spec=replace(pod.spec, node_name="") if pod.spec.node_name else pod.spec,
-        status=PodStatus(phase="Pending"),
-    )
+    name = f"{pod.metadata.name}-{number}"
+    return make_pending_pod(pod, name, f"copy-of/{pod.metadata.namespace}/{name}")

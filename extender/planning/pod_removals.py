@@ -3,8 +3,7 @@
 from collections.abc import Generator
 from typing import Final
 
-from msgspec.structs import replace
-
+from extender.analysis.evictions import count_disruption
 from extender.answers.planning import BlockedPodResult, LostPodResult
 from extender.api.kinds.disruption import PodDisruptionBudget
 from extender.api.kinds.pod import Pod
@@ -133,9 +132,7 @@ class PodRemovals:
         for name in self._remaining_disruptions.list_budgets(pod):
             budget = self._cache.get_object(PodDisruptionBudget, name)
             if budget is not None:
-                disruptions_allowed = max(0, budget.status.disruptions_allowed - 1)
-                status = replace(budget.status, disruptions_allowed=disruptions_allowed)
-                self._edits.put_object(replace(budget, status=status), budget)
+                self._edits.put_object(count_disruption(budget), budget)
         return self._record_violations(pod)
 
     def _remove(self, pod: AssignedPodInfo) -> None:

@@ -5,14 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from msgspec.structs import replace
-
 from extender.analysis.input.workload_pods import is_controlled_by
-from extender.api.kinds.pod import Pod, PodStatus
+from extender.api.kinds.pod import Pod
 from extender.api.kinds.workload import ReplicaSet
 from extender.cache.cache import Cache
 from extender.cache.pod_info import AssignedPodInfo
 from extender.config.did_you_mean import did_you_mean
+from extender.planning.departures import make_pending_pod
 from extender.planning.scenario import Scale, ScenarioError
 
 SCALABLE_KINDS: Final = {
@@ -120,12 +119,5 @@ def _make_new_pods(scale: Scale, template: Pod, used_names: set[str], count: int
         name = f"{prefix}-{number}"
         number += 1
         if name not in used_names:
-            meta = replace(
-                template.metadata,
-                name=name,
-                uid=f"scaled/{scale.namespace}/{scale.kind}/{name}",
-                creation_timestamp=None,
-            )
-            spec = replace(template.spec, node_name="")
-            pods.append(replace(template, metadata=meta, spec=spec, status=PodStatus(phase="Pending")))
+            pods.append(make_pending_pod(template, name, f"scaled/{scale.namespace}/{scale.kind}/{name}"))
     return pods

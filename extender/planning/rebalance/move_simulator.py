@@ -135,21 +135,21 @@ class MoveSimulator:
 
     def cordon(self, node: str) -> None:
         """Cordon a node."""
-        edits = CacheEdits(self.cache)
-        cordon_node(edits, node)
-        self._undo_steps.append(edits.undo)
+        cordon_node(self._start_edits(), node)
 
     def uncordon(self, node: str) -> None:
         """End the cordon of a node."""
+        uncordon_node(self._start_edits(), node)
+
+    def _start_edits(self) -> CacheEdits:
+        """Return the writer of one change, which `undo_to` undoes."""
         edits = CacheEdits(self.cache)
-        uncordon_node(edits, node)
         self._undo_steps.append(edits.undo)
+        return edits
 
     def take_away(self, pod: AssignedPodInfo) -> Pod:
         """Remove *pod* from its node, count it against no budget, and return the pod that would replace it."""
-        replacement = make_replacement(pod.pod)
-        edits = CacheEdits(self.cache)
-        self._undo_steps.append(edits.undo)
+        replacement, edits = make_replacement(pod.pod), self._start_edits()
         edits.remove_pod(pod)
         release_claims(pod.pod, replacement.metadata.uid, self.cache, edits)
         return replacement
