@@ -84,13 +84,16 @@ class ProgressBar:
         """Draw the bar if its percentage or its total changed; erase it if all is done."""
         if not self._enabled or total <= 0:
             return
+        if done >= total:
+            self.erase()
+            return
         percent = 100 * done // total
         if (percent, total) == self._last_state:
             return
         self._last_state = percent, total
         filled_width = _BAR_WIDTH * done // total
         bar = "#" * filled_width + "." * (_BAR_WIDTH - filled_width)
-        self._terminal.write(f"\r[{bar}] {percent:3d}% {done} of {total} {self._noun}" if done < total else "\r\033[K")
+        self._terminal.write(f"\r[{bar}] {percent:3d}% {done} of {total} {self._noun}")
         self._terminal.flush()
 
     def erase(self) -> None:
