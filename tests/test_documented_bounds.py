@@ -163,6 +163,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "Response of an HTTP extender": {"64 MiB": (extender_transport.MAX_RESPONSE_BYTES, 64 * MIB)},
     "Recorded cluster (`-f`), plain or gunzipped": {"2 GiB": (_RECORDING, 2 * GIB)},
     "Recorded cluster in YAML": {"256 MiB": (input_limits.MAX_YAML_BYTES, 256 * MIB)},
+    "Pods of the workloads in files": {"500,000": (input_limits.MAX_WORKLOAD_PODS, 500_000)},
     "Documents per recorded cluster": {"500,000": (input_limits.MAX_DOCUMENTS, 500_000)},
     "Lists per recorded cluster": {"100,000": (object_documents._MAX_LISTS, 100_000)},
     "Distinct skipped kinds": {"1,000": (recorded_cluster._MAX_SKIPPED_KINDS, 1000)},

@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from extender.analysis.input.object_documents import (
     RecordedVersion,
     read_entries,
 )
-from extender.analysis.input.workload_pods import list_workload_pods, make_workload_pods
+from extender.analysis.input.workload_pods import count_replicas, list_workload_pods, make_workload_pods
 from extender.analysis.input.workloads import WORKLOAD_VERSIONS, Workload
 from extender.api.defaulting import set_defaults, set_priority
 from extender.api.defaults import DEFAULT_NAMESPACE
@@ -31,6 +31,7 @@ from extender.api.kinds.node import Node, NodeStatus
 from extender.api.kinds.pod import Pod
 from extender.api.scheme import KINDS
 from extender.api.validation import validate_object
+from extender.basics.input_limits import MAX_WORKLOAD_PODS
 from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
 
@@ -183,6 +184,7 @@ class _RecordingReader:
         self._objects: dict[tuple[type, str, str], KubernetesObject] = {}
         self._workloads: dict[str, Workload] = {}
         self._generated_names: Counter[str] = Counter()
+        self._workload_pod_count = 0
         self._locations: dict[tuple[type, str, str], SourceLocation] = {}
         self._config: ConfigEntry | None = None
         self._skipped: Counter[str] = Counter()
@@ -287,7 +289,7 @@ class _RecordingReader:
             kind=entry.kind,
             metadata=replace(meta, name=name, namespace=meta.namespace or DEFAULT_NAMESPACE),
         )
-        errors = [*self._find_misspelled_fields(entry, workload)]
+        errors = [*self._find_misspelled_fields(entry, workload), *self._validate_pod_count(workload)]
         if workload.spec.template is not None:
             template_errors = validate_object(workload.spec.template)
             errors += ((f"spec.template.{path}", message) for path, message in template_errors)
@@ -297,6 +299,16 @@ class _RecordingReader:
             message = "is defined twice; keep one of them, or pass --override to use the last one"
             self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {workload.metadata.key}"))
         self._workloads[workload.key] = workload
+
+    def _validate_pod_count(self, workload: Workload) -> Iterator[tuple[str, str]]:
+        """Yield the path and the error of each negative number of pods, and of one that exceeds the limit."""
+        for name in ("replicas", "parallelism", "completions"):
+            number = getattr(workload.spec, name)
+            if number is not None and number < 0:
+                yield f"spec.{name}", f"{number}: want 0 or more"
+        self._workload_pod_count += max(count_replicas(workload), 0)
+        if self._workload_pod_count > MAX_WORKLOAD_PODS:
+            yield "spec", f"the workloads have more than {MAX_WORKLOAD_PODS} pods"
 
     def _generate_name(self, obj: KubernetesObject) -> str:
         """Return a new name for an object with `generateName`: the prefix and a number from 1."""

@@ -36,6 +36,9 @@ MAX_CERTIFICATE_BYTES: Final = 16 * 1024**2
 MAX_DOCUMENTS: Final = 500_000
 """The maximum number of documents in a recorded cluster."""
 
+MAX_WORKLOAD_PODS: Final = 500_000
+"""The maximum number of pods of all workloads in a recorded cluster and its manifests."""
+
 MAX_RECORDING_DEPTH: Final = 500
 """The maximum number of nested objects and lists in a recorded cluster in YAML."""
 

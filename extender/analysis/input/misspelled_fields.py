@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
+from types import UnionType
 from typing import Any, Final, get_args
 
 import msgspec
@@ -23,8 +24,8 @@ _NO_RESOURCE: Final = (
 def find_misspelled_fields(value: Any, kind: type[msgspec.Struct], path: str = "") -> Iterator[tuple[str, str]]:
     """Yield the path and the error of each unknown field that resembles a known one, and of each unknown resource.
 
-    Only fields that scheduling reads are known. An unknown field is accepted unless it resembles one of these; no field
-    of the API does so.
+    Only fields that scheduling reads are known. An unknown field is accepted unless it resembles one of these, or has
+    the name of a field one level deeper, such as `requests` in place of `resources.requests`. No field of the API does.
 
     Args:
         value: the manifest, or a part of it, as plain values; other values than mappings and lists have no fields.
@@ -45,6 +46,8 @@ def find_misspelled_fields(value: Any, kind: type[msgspec.Struct], path: str = "
             suggestion = _find_similar_field(kind, key) if isinstance(key, str) and len(key) <= _MAX_LENGTH else ""
             if suggestion and suggestion not in value:
                 yield field_path, f'is no field; did you mean "{suggestion}"?'
+            elif isinstance(key, str) and (deeper_path := _find_deeper_field(kind, key)):
+                yield field_path, f"is no field; did you mean {deeper_path}?"
         elif kind is ResourceRequirements and isinstance(item, Mapping):
             yield from _find_unknown_resources(item, field_path)
         elif (field_type := types[key]) is not None:
@@ -62,6 +65,21 @@ def _find_similar_field(kind: type[msgspec.Struct], name: str) -> str:
     """Return the most similar field of *kind*; empty if none is similar. Manifests repeat the same unknown fields."""
     max_edits = min(_MAX_EDITS, len(name) // 2)
     return next(iter(find_nearest_names(name, _get_field_types(kind), 1, max_edits)), "")
+
+
+def _find_deeper_field(kind: type[msgspec.Struct], name: str) -> str:
+    """Return the path of the field *name* in an object that is a field of *kind*; empty if there is none."""
+    for field in msgspec.structs.fields(kind):
+        field_type = _find_object(field.type)
+        if field_type is not None and name in _get_field_types(field_type):
+            return f"{field.encode_name}.{name}"
+    return ""
+
+
+def _find_object(field_type: Any) -> type[msgspec.Struct] | None:
+    """Return the type of a field that is one object; None for lists and other values."""
+    parts = get_args(field_type) if isinstance(field_type, UnionType) else (field_type,)
+    return next((part for part in parts if isinstance(part, type) and issubclass(part, msgspec.Struct)), None)
 
 
 @cache

@@ -175,10 +175,13 @@ def _make_json_error(remaining: memoryview, data: bytes, source: str, message: s
     except RecursionError:
         return UnreadableError(source, "is nested more deeply than any Kubernetes object")
     except json.JSONDecodeError as error:
-        line = data.count(b"\n", 0, len(data) - len(remaining)) + error.lineno
+        start = len(data) - len(remaining)
+        line = data.count(b"\n", 0, start) + error.lineno
+        line_start = data.rfind(b"\n", 0, start) + 1
+        column = error.colno + (len(data[line_start:start].decode()) if error.lineno == 1 else 0)
         if error.pos >= len(text):
             return UnreadableError(source, "broken JSON: it ends too early; was it cut short?", f"line {line}")
-        return UnreadableError(source, f"broken JSON: {error.msg} (column {error.colno})", f"line {line}")
+        return UnreadableError(source, f"broken JSON: {error.msg} (column {column})", f"line {line}")
     return UnreadableError(source, f"broken JSON: {message}")
 
 

@@ -105,12 +105,12 @@ def make_workload_pods(workload: Workload, objects: Iterable[KubernetesObject]) 
     names = _iterate_new_names(f"{owner.name}-", workload.metadata.namespace, existing_pods)
     pods = tuple(
         _make_pod(workload, next(names), owner, template.spec, labels)
-        for _ in range(_count_replicas(workload) - owned_count)
+        for _ in range(count_replicas(workload) - owned_count)
     )
     return WorkloadPods(pods, other_objects)
 
 
-def _count_replicas(workload: Workload) -> int:
+def count_replicas(workload: Workload) -> int:
     """Return the number of pods that run at the same time."""
     spec = workload.spec
     if workload.kind != "Job":
@@ -213,7 +213,7 @@ def _make_stateful_pods(workload: Workload, owner: OwnerReference, objects: list
     pods: list[Pod] = []
     claims: list[KubernetesObject] = []
     start = workload.spec.ordinals.start
-    for number in range(start, start + _count_replicas(workload)):
+    for number in range(start, start + count_replicas(workload)):
         name = f"{workload.metadata.name}-{number}"
         if name in existing_names or template is None:
             continue

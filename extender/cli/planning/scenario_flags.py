@@ -7,6 +7,7 @@ from typing import Final
 import typer
 
 from extender.api.kinds.node import Taint
+from extender.api.label_syntax import validate_label_value, validate_qualified_name
 from extender.planning.scaling import SCALABLE_KINDS
 from extender.planning.scenario import AddedNodes, LabelChange, Scale, TaintChange
 
@@ -79,6 +80,8 @@ def _parse_taint_change(value: str) -> TaintChange:
     effect_is_valid = effect in _EFFECTS or (remove and not separator)
     if not node or not key or not effect_is_valid:
         raise make_flag_error("--taint", value, wanted)
+    if not remove:
+        _check_syntax("--taint", key, taint_value)
     return TaintChange(node, Taint(key=key, value=taint_value, effect=effect), remove)
 
 
@@ -98,8 +101,26 @@ def parse_label_changes(values: Sequence[str]) -> tuple[LabelChange, ...]:
             key = ""
         if not node or not key:
             raise make_flag_error("--label", value, "NODE=KEY=VALUE, or NODE=KEY- to remove the label")
+        if separator:
+            _check_syntax("--label", key, label_value)
         changes.append(LabelChange(node, key, label_value if separator else None))
     return tuple(changes)
+
+
+def _check_syntax(flag: str, key: str, value: str) -> None:
+    """Check the key and the value of a new label or taint; the API server checks both in the same way.
+
+    Source: pkg/apis/core/validation/validation.go, validateNodeTaints, ValidateNode (1.36).
+
+    Raises:
+        BadParameter: the key or the value is invalid.
+    """
+    for part, text, errors in (
+        ("key", key, validate_qualified_name(key)),
+        ("value", value, validate_label_value(value)),
+    ):
+        if errors:
+            raise typer.BadParameter(f"{part} {text!r}: {'; '.join(errors)}", param_hint=flag)
 
 
 def parse_scales(values: Sequence[str], namespace: str) -> tuple[Scale, ...]:

@@ -80,6 +80,14 @@ INVALID_FILES = {
         f"{NODE}\n\n}}",
         "c.yaml: line 3: broken JSON: Expecting value (column 1)",
     ),
+    "text after JSON": (
+        f"{NODE} trailing",
+        f"c.yaml: line 1: broken JSON: Expecting value (column {len(NODE) + 2})",
+    ),
+    "text after the second object of a line": (
+        f"{NODE}\n{NODE.replace('n1', 'Löwe')} x",
+        f"c.yaml: line 2: broken JSON: Expecting value (column {len(NODE) + 4})",
+    ),
     "a string that does not end": (
         '{"apiVersion": "v1",\n "kind": "Pod',
         "c.yaml: line 2: broken JSON: Unterminated string starting at (column 10)",

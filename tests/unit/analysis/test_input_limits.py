@@ -197,6 +197,22 @@ def test_the_number_of_documents_is_limited(
     )
 
 
+def make_deployment(name: str, replicas: int) -> str:
+    spec = f'{{"replicas":{replicas},"template":{{"spec":{{"containers":[{{"name":"a"}}]}}}}}}'
+    return f'{{"apiVersion":"apps/v1","kind":"Deployment","metadata":{{"name":"{name}"}},"spec":{spec}}}'
+
+
+def test_the_number_of_pods_of_all_workloads_is_limited(tmp_path: Path) -> None:
+    text = "\n".join([NODE, make_deployment("a", 400_000), make_deployment("b", 100_001)])
+    message = "c.yaml: document 3: Deployment default/b: spec: the workloads have more than 500000 pods"
+    assert errors_in(tmp_path, text) == [message]
+
+
+def test_a_workload_with_a_negative_number_of_pods_is_an_error(tmp_path: Path) -> None:
+    message = "c.yaml: document 2: Deployment default/a: spec.replicas: -1: want 0 or more"
+    assert errors_in(tmp_path, f"{NODE}\n{make_deployment('a', -1)}") == [message]
+
+
 def test_the_number_of_skipped_kinds_is_limited(tmp_path: Path) -> None:
     text = "\n".join([NODE, *(f'{{"apiVersion":"example.com/v1","kind":"K{index}"}}' for index in range(1500))])
     skipped = read_text(tmp_path, text).skipped_kinds

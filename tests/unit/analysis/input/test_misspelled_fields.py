@@ -29,6 +29,14 @@ MISSPELLED = {
         {"spec": {"containers": [{}, {"resources": {"requets": {}}}]}},
         [("spec.containers[1].resources.requets", 'is no field; did you mean "requests"?')],
     ),
+    "requests outside of the resources": (
+        {"spec": {"containers": [{"requests": {"cpu": 1}}]}},
+        [("spec.containers[0].requests", "is no field; did you mean resources.requests?")],
+    ),
+    "containers outside of the spec": (
+        {"metadata": {"name": "a"}, "containers": [{"name": "a"}]},
+        [("containers", "is no field; did you mean spec.containers?")],
+    ),
     "a resource": (
         {"spec": {"containers": [{"resources": {"requests": {"cpus": 1}}}]}},
         [("spec.containers[0].resources.requests.cpus", NO_RESOURCE)],
@@ -49,6 +57,13 @@ def test_a_misspelled_field_of_a_template_is_found() -> None:
     value = {"spec": {"template": {"spec": {"toleration": []}}}}
     assert list(find_misspelled_fields(value, Workload)) == [
         ("spec.template.spec.toleration", 'is no field; did you mean "tolerations"?')
+    ]
+
+
+def test_containers_outside_of_the_spec_of_a_template_are_found() -> None:
+    value = {"spec": {"template": {"containers": []}}}
+    assert list(find_misspelled_fields(value, Workload)) == [
+        ("spec.template.containers", "is no field; did you mean spec.containers?")
     ]
 
 

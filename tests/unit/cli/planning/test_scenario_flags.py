@@ -26,11 +26,11 @@ def test_valid_values() -> None:
         TaintChange("n1", Taint(key="k", effect="NoExecute"), remove=True),
         TaintChange("n1", Taint(key="k"), remove=True),
     )
-    assert parse_label_changes(["n1=a=b", "n1=a=", "n1=a-", "n1=a=b-"]) == (
+    assert parse_label_changes(["n1=a=b", "n1=a=", "n1=a-", "n1=!!-"]) == (
         LabelChange("n1", "a", "b"),
         LabelChange("n1", "a", ""),
         LabelChange("n1", "a", None),
-        LabelChange("n1", "a", "b-"),
+        LabelChange("n1", "!!", None),
     )
     assert parse_scales(["deployment/web=30", "sts/db=0"], "shop") == (
         Scale("deployment", "shop", "web", 30),
@@ -77,6 +77,37 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
         "replicationcontroller, job",
     ),
 }
+
+
+SYNTAX_ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
+    "a label with an invalid value": (
+        lambda: parse_label_changes(["n1=a=!!"]),
+        "value '!!': a valid label must be an empty string or consist of alphanumeric characters, ",
+    ),
+    "a label with a value that ends in a hyphen": (
+        lambda: parse_label_changes(["n1=a=b-"]),
+        "value 'b-': a valid label must be an empty string or consist of alphanumeric characters, ",
+    ),
+    "a label with an invalid key": (
+        lambda: parse_label_changes(["n1=!!=x"]),
+        "key '!!': name part must consist of alphanumeric characters, ",
+    ),
+    "a taint with an invalid key": (
+        lambda: parse_taint_changes(["n1=/k:NoSchedule"]),
+        "key '/k': prefix part must be non-empty",
+    ),
+    "a taint with a long value": (
+        lambda: parse_taint_changes([f"n1=k={64 * 'v'}:NoSchedule"]),
+        f"value '{64 * 'v'}': must be no more than 63 bytes",
+    ),
+}
+
+
+@pytest.mark.parametrize(("parse", "message"), SYNTAX_ERRORS.values(), ids=SYNTAX_ERRORS.keys())
+def test_a_label_or_taint_that_the_api_server_refuses_is_an_error(parse: Callable[[], Any], message: str) -> None:
+    with pytest.raises(typer.BadParameter) as caught:
+        parse()
+    assert caught.value.message.startswith(message)
 
 
 @pytest.mark.parametrize(("parse", "message"), ERRORS.values(), ids=ERRORS.keys())
