@@ -313,8 +313,9 @@ that plugin alone; the plugin still runs on all recorded clusters.
 def render_evidence(plugin: type[Any], how: Mapping[str, Any]) -> str:
     """Return the recorded categories and test files that compare a plugin with kube-scheduler."""
     parts = plugin.__module__.removeprefix("extender.plugins.").removeprefix("legacy.").split(".")[0]
-    patterns = (f"cases/{parts}*.yaml", f"unit/plugins/test_{parts}*.py", f"unit/plugins/{parts}/test_*.py")
-    cases = [file for pattern in patterns for file in TESTS.glob(pattern)]
+    patterns = (f"unit/plugins/test_{parts}*.py", f"unit/plugins/{parts}/test_*.py")
+    cases = [file for file in TESTS.glob("cases/*.yaml") if f"plugin: {plugin.name}\n" in file.read_text()]
+    cases += [file for pattern in patterns for file in TESTS.glob(pattern)]
     live = [TESTS / "controlplane" / f"{name}.py" for name in how.get("live", ())]
     recorded = ", ".join(how.get("recorded", ()))
     files = [str(file.relative_to(TESTS)) for file in (*sorted(cases), *live)]

@@ -6,7 +6,7 @@ NewFit; pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateN
 ValidateNodeResourcesBalancedAllocationArgs (1.36).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +17,10 @@ from extender.api.requests import is_scalar_resource
 from extender.basics.intern import Interner
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import IntArray
+from extender.config.errors import FieldError
+from extender.config.feature_gates import FeatureGates
+from extender.config.field_path import child, item
+from extender.config.validation import make_invalid_value_error
 
 _NATIVE_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _NONZERO_INDEX: Final[Mapping[str, int]] = {"cpu": 0, "memory": 1}
@@ -67,6 +71,37 @@ def _apply_default_weight(entry: Any) -> Any:
     return {**entry, "weight": 1} if is_default else entry
 
 
+class ScoredResourcesArgs(msgspec.Struct, frozen=True, rename="camel"):
+    """Options with a list of resources to score.
+
+    Attributes:
+        resources: the resources to score.
+    """
+
+    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
+
+    @classmethod
+    def apply_defaults(cls, raw: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:  # noqa: ARG003
+        """Return *raw* with defaults: cpu and memory for an empty list, weight 1 for a weight of 0."""
+        return {**raw, "resources": apply_resource_defaults(raw.get("resources"))}
+
+    def validate(self, path: str, gates: FeatureGates) -> list[FieldError]:  # noqa: ARG002
+        """Return an error for each weight out of range."""
+        return list(validate_weights(self.resources, path))
+
+
+def validate_weights(specs: Sequence[ResourceSpec], path: str) -> Iterator[FieldError]:
+    """Yield an error for each weight out of range; *path* is that of the options with the field `resources`.
+
+    Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeResourcesFitArgs (1.36).
+    """
+    for index, spec in enumerate(specs):
+        if not 0 < spec.weight <= 100:
+            field_path = child(item(child(path, "resources"), index), "weight")
+            message = f"resource weight of {spec.name} not in valid range (0, 100]"
+            yield make_invalid_value_error(field_path, spec.weight, message)
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredResource:
     """A resource to score and the pod's request for it.
@@ -101,6 +136,19 @@ class ScoredResource:
         ), allocatable
 
 
+def is_scored_resource(name: str) -> bool:
+    """Return whether nodes have amounts of the resource that can be scored."""
+    return name in _NATIVE_RESOURCES or is_scalar_resource(name)
+
+
+def make_scored_resource(
+    spec: ResourceSpec, request: int, symbols: Interner[str], *, nonzero: bool = True
+) -> ScoredResource:
+    """Return the resource of *spec*; see `build_scored_resources`."""
+    nonzero_index = _NONZERO_INDEX.get(spec.name) if nonzero else None
+    return ScoredResource(symbols.intern(spec.name), spec.weight, request, nonzero_index)
+
+
 def build_scored_resources(
     specs: Sequence[ResourceSpec], requests: Sequence[int], symbols: Interner[str], *, nonzero: bool
 ) -> tuple[ScoredResource, ...]:
@@ -118,9 +166,7 @@ def build_scored_resources(
     resourceAllocationScorer.calculateNodeAllocatableRequest (1.36).
     """
     return tuple(
-        ScoredResource(
-            symbols.intern(spec.name), spec.weight, request, _NONZERO_INDEX.get(spec.name) if nonzero else None
-        )
+        make_scored_resource(spec, request, symbols, nonzero=nonzero)
         for spec, request in zip(specs, requests, strict=True)
         if spec.name in _NATIVE_RESOURCES or (request and is_scalar_resource(spec.name))
     )

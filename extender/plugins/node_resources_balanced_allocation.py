@@ -36,8 +36,7 @@ from extender.config.validation import make_invalid_value_error
 from extender.framework.extension_points import SKIP_SCORE, DependsOn, PreScoreResult
 from extender.framework.plugin_args import PluginArgs
 from extender.plugin_parts.device_backed_resources import DeviceBackedResourceBuilder
-from extender.plugin_parts.resource_allocation_scorer import ScoredResourcesArgs
-from extender.plugin_parts.scored_resources import ScoredResource, build_scored_resources
+from extender.plugin_parts.scored_resources import ScoredResource, ScoredResourcesArgs, build_scored_resources
 
 _HALF_SCORE: Final = 50
 _MAX_SCORE: Final = 100.0

@@ -20,20 +20,21 @@ from extender.plugins.gang_scheduling import GangScheduling
 from extender.plugins.gpu_share.plugin import GpuShare
 from extender.plugins.image_locality import ImageLocality
 from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity
-from extender.plugins.legacy.azure_disk_limits import AzureDiskLimits
 from extender.plugins.legacy.check_node_condition import CheckNodeCondition
-from extender.plugins.legacy.check_node_disk_pressure import CheckNodeDiskPressure
-from extender.plugins.legacy.check_node_memory_pressure import CheckNodeMemoryPressure
-from extender.plugins.legacy.check_node_pid_pressure import CheckNodePIDPressure
-from extender.plugins.legacy.cinder_limits import CinderLimits
-from extender.plugins.legacy.ebs_limits import EBSLimits
-from extender.plugins.legacy.gce_pd_limits import GCEPDLimits
+from extender.plugins.legacy.check_node_pressure import (
+    CheckNodeDiskPressure,
+    CheckNodeMemoryPressure,
+    CheckNodePIDPressure,
+)
 from extender.plugins.legacy.node_label import NodeLabel
 from extender.plugins.legacy.node_prefer_avoid_pods import NodePreferAvoidPods
 from extender.plugins.legacy.node_resource_limits import NodeResourceLimits
-from extender.plugins.legacy.node_resources_least_allocated import NodeResourcesLeastAllocated
-from extender.plugins.legacy.node_resources_most_allocated import NodeResourcesMostAllocated
-from extender.plugins.legacy.requested_to_capacity_ratio import RequestedToCapacityRatio
+from extender.plugins.legacy.non_csi_limits import AzureDiskLimits, CinderLimits, EBSLimits, GCEPDLimits
+from extender.plugins.legacy.resource_allocation import (
+    NodeResourcesLeastAllocated,
+    NodeResourcesMostAllocated,
+    RequestedToCapacityRatio,
+)
 from extender.plugins.legacy.selector_spread import SelectorSpread
 from extender.plugins.legacy.service_affinity import ServiceAffinity
 from extender.plugins.node_affinity import NodeAffinity

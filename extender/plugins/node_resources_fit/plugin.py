@@ -68,6 +68,7 @@ from extender.plugin_parts.scored_resources import (
     ScoredResource,
     apply_resource_defaults,
     build_scored_resources,
+    validate_weights,
 )
 from extender.plugins.node_resources_fit.filter import (
     ResourceRequest,
@@ -131,12 +132,7 @@ class ScoringStrategy(msgspec.Struct, frozen=True, rename="camel"):
         if self.type not in _STRATEGY_TYPES:
             supported = ", ".join(f'"{name}"' for name in _STRATEGY_TYPES)
             yield FieldError(child(path, "type"), f'Unsupported value: "{self.type}": supported values: {supported}')
-        for index, spec in enumerate(self.resources):
-            if not 0 < spec.weight <= 100:
-                field_path = child(item(child(path, "resources"), index), "weight")
-                yield make_invalid_value_error(
-                    field_path, spec.weight, f"resource weight of {spec.name} not in valid range (0, 100]"
-                )
+        yield from validate_weights(self.resources, path)
         ratio_param, field_path = self.requested_to_capacity_ratio, child(path, "requestedToCapacityRatio")
         if self.type != _REQUESTED_TO_CAPACITY_RATIO:
             if ratio_param is not None:
