@@ -85,6 +85,11 @@ class QueueingHint(Enum):
     QUEUE = "Queue"
     SKIP = "QueueSkip"
 
+    @staticmethod
+    def queue_if(condition: object) -> "QueueingHint":
+        """Return QUEUE if *condition* is true, else SKIP."""
+        return QueueingHint.QUEUE if condition else QueueingHint.SKIP
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
@@ -118,6 +123,12 @@ class ClusterEvent:
 
 
 QueueingHintFunction = Callable[[PodInfo, ClusterEvent], QueueingHint]
+
+
+def queue_changed_pod(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    """Queue *pod* if it is the pod that changed."""
+    return QueueingHint.queue_if(event.new.metadata.uid == pod.pod.metadata.uid)
+
 
 PreQueueingHintFunction = Callable[[ClusterEvent], Callable[[PodInfo], bool] | None]
 """Returns whether an event may concern a pod, as a function of the pod; None if it may concern every pod.

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
+import numpy as np
+
 from extender.cache.tables.arrays import BoolArray
 
 
@@ -125,6 +127,11 @@ class Rejection(NamedTuple):
 
     nodes: BoolArray
     reason: Reason
+
+
+def reject_all(node_count: int, reason: Reason) -> tuple[Rejection]:
+    """Return the rejection of all nodes of a view with *node_count* nodes."""
+    return (Rejection(np.ones(node_count, dtype=np.bool_), reason),)
 
 
 _SEVERITY = {Code.UNSCHEDULABLE: 0, Code.PENDING: 0, Code.UNRESOLVABLE: 1, Code.ERROR: 2}

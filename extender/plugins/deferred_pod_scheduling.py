@@ -81,4 +81,4 @@ class DeferredPodScheduling:
             return QueueingHint.SKIP
         was_disabled = event.old is None or event.old.spec.disables_resize_preemption
         is_enabled = not event.new.spec.disables_resize_preemption
-        return QueueingHint.QUEUE if was_disabled and is_enabled else QueueingHint.SKIP
+        return QueueingHint.queue_if(was_disabled and is_enabled)

@@ -202,4 +202,4 @@ def _queue_same_tree(pod: PodInfo, event: ClusterEvent, group_key: str | None) -
     """
     key = get_pod_group_key(pod.pod)
     is_same = key == group_key if event.hierarchy is None else key in event.hierarchy
-    return QueueingHint.QUEUE if key is not None and is_same else QueueingHint.SKIP
+    return QueueingHint.queue_if(key is not None and is_same)

@@ -227,9 +227,9 @@ class NodeAffinity:
             return QueueingHint.SKIP
         is_matched = _matches_required_affinity(pod, node)
         if is_matched is not True:
-            return QueueingHint.QUEUE if is_matched is None else QueueingHint.SKIP
+            return QueueingHint.queue_if(is_matched is None)
         was_matched = False if event.old is None else _matches_required_affinity(pod, event.old)
-        return QueueingHint.SKIP if was_matched else QueueingHint.QUEUE
+        return QueueingHint.queue_if(not was_matched)
 
 
 def _matches_required_affinity(pod: PodInfo, node: Node) -> bool | None:

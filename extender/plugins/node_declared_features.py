@@ -38,7 +38,7 @@ from extender.framework.events import (
 )
 from extender.framework.extension_points import SKIP, DependsOn, PreFilterResult
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.status import Code, Reason, Rejection
+from extender.framework.status import Code, Reason, Rejection, reject_all
 
 _UNSATISFIED = Reason("node(s) didn't match Pod's required features", Code.UNRESOLVABLE)
 _NO_STATE = Reason('error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found', Code.ERROR)
@@ -81,7 +81,7 @@ class NodeDeclaredFeatures:
         if not self._enabled:
             return ()
         if state is None:
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
+            return reject_all(len(nodes), _NO_STATE)
         required = _get_required_features(pod)
         feature_sets = nodes.snapshot.symbols.feature_sets
         unsatisfied_mask = np.array(
@@ -132,14 +132,10 @@ def _infer_required_features(spec: PodSpec) -> frozenset[str]:
 
 def _is_schedulable_after_node_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001  a hint's signature
     is_unchanged = event.old is not None and event.old.status.declared_features == event.new.status.declared_features
-    return QueueingHint.SKIP if is_unchanged else QueueingHint.QUEUE
+    return QueueingHint.queue_if(not is_unchanged)
 
 
 def _is_schedulable_after_pod_update(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
     if event.new.metadata.uid != pod.pod.metadata.uid:
         return QueueingHint.SKIP
-    return (
-        QueueingHint.SKIP
-        if _infer_required_features(event.old.spec) == _infer_required_features(event.new.spec)
-        else QueueingHint.QUEUE
-    )
+    return QueueingHint.queue_if(_infer_required_features(event.old.spec) != _infer_required_features(event.new.spec))

@@ -24,7 +24,7 @@ from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.host_ports import get_host_ports, host_ports_conflict
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import SKIP, DependsOn, PreFilterResult
-from extender.framework.status import Code, Reason, Rejection
+from extender.framework.status import Code, Reason, Rejection, reject_all
 
 _PORTS_IN_USE = Reason("node(s) didn't have free ports for the requested pod ports")
 _NO_STATE = Reason('reading "PreFilterNodePorts" from cycleState: not found', Code.ERROR)
@@ -60,7 +60,7 @@ class NodePorts:
         Source: kube-scheduler/framework/types.go, HostPortInfo.CheckConflict (1.36).
         """
         if state is None:
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
+            return reject_all(len(nodes), _NO_STATE)
         rows = nodes.snapshot.rows_with_port_conflict(pod, None if nodes.rows is None else nodes.rows.tolist())
         if not rows:
             return ()
@@ -84,8 +84,4 @@ def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> Queu
     deleted_pod: Pod = event.old
     if not deleted_pod.spec.node_name and not deleted_pod.status.nominated_node_name:
         return QueueingHint.SKIP
-    return (
-        QueueingHint.QUEUE
-        if host_ports_conflict(pod.signature.host_ports, get_host_ports(deleted_pod))
-        else QueueingHint.SKIP
-    )
+    return QueueingHint.queue_if(host_ports_conflict(pod.signature.host_ports, get_host_ports(deleted_pod)))

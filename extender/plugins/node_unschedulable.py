@@ -102,13 +102,9 @@ class NodeUnschedulable:
 
     def _is_schedulable_after_pod_toleration_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
         is_same_pod = event.new.metadata.uid == pod.pod.metadata.uid
-        return (
-            QueueingHint.QUEUE
-            if is_same_pod and self._tolerates_unschedulable(event.new.spec.tolerations)
-            else QueueingHint.SKIP
-        )
+        return QueueingHint.queue_if(is_same_pod and self._tolerates_unschedulable(event.new.spec.tolerations))
 
 
 def _is_schedulable_after_node_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001  a hint's signature
     was_unschedulable = event.old is None or event.old.spec.unschedulable
-    return QueueingHint.QUEUE if was_unschedulable and not event.new.spec.unschedulable else QueueingHint.SKIP
+    return QueueingHint.queue_if(was_unschedulable and not event.new.spec.unschedulable)

@@ -181,7 +181,7 @@ def _is_schedulable_after_csi_node_updated(pod: PodInfo, event: ClusterEvent) ->
     new_csi_node: CSINode = event.new
     old_limits = dict(_get_driver_limits(old_csi_node))
     has_increased = any(limit > old_limits.get(driver, 0) for driver, limit in _get_driver_limits(new_csi_node))
-    return QueueingHint.QUEUE if has_increased else QueueingHint.SKIP
+    return QueueingHint.queue_if(has_increased)
 
 
 def _get_driver_limits(csi_node: CSINode) -> list[tuple[str, int]]:
@@ -202,11 +202,11 @@ def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> Queu
         or find_in_tree_driver(volume) is not None
         for volume in deleted_pod.spec.volumes
     )
-    return QueueingHint.QUEUE if has_volumes else QueueingHint.SKIP
+    return QueueingHint.queue_if(has_volumes)
 
 
 def _is_schedulable_after_claim_added(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
-    return QueueingHint.QUEUE if uses_claim(pod.pod, pod.signature.volume_uses.claims, event.new) else QueueingHint.SKIP
+    return QueueingHint.queue_if(uses_claim(pod.pod, pod.signature.volume_uses.claims, event.new))
 
 
 def _is_schedulable_after_volume_attachment_deleted(pod: PodInfo, event: ClusterEvent) -> QueueingHint:

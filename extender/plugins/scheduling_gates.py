@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
-from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.events import ActionType, ClusterEventWithHint, EventResource, queue_changed_pod
 from extender.framework.status import Status, unresolvable_status
 
 
@@ -48,10 +48,6 @@ class SchedulingGates:
             ClusterEventWithHint(
                 EventResource.TARGET_POD,
                 ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
-                _is_schedulable_after_gates_eliminated,
+                queue_changed_pod,
             ),
         )
-
-
-def _is_schedulable_after_gates_eliminated(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
-    return QueueingHint.QUEUE if event.new.metadata.uid == pod.pod.metadata.uid else QueueingHint.SKIP

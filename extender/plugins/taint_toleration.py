@@ -31,6 +31,7 @@ from extender.framework.events import (
     ClusterEventWithHint,
     EventResource,
     QueueingHint,
+    queue_changed_pod,
     register_pod_events,
 )
 from extender.framework.extension_points import PASS, DependsOn, PreFilterResult, PreScoreResult
@@ -139,15 +140,13 @@ class TaintToleration:
                 ActionType.ADD | ActionType.UPDATE_NODE_TAINT,
                 self._is_schedulable_after_node_change,
             ),
-            *register_pod_events(
-                self._release, _is_schedulable_after_pod_toleration_change, target=ActionType.UPDATE_POD_TOLERATION
-            ),
+            *register_pod_events(self._release, queue_changed_pod, target=ActionType.UPDATE_POD_TOLERATION),
         )
 
     def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
         was_untolerated = event.old is None or self._has_untolerated_taint(event.old, pod)
         is_untolerated = self._has_untolerated_taint(event.new, pod)
-        return QueueingHint.QUEUE if was_untolerated and not is_untolerated else QueueingHint.SKIP
+        return QueueingHint.queue_if(was_untolerated and not is_untolerated)
 
     def _has_untolerated_taint(self, node: Node, pod: PodInfo) -> bool:
         taints = node.spec.taints
@@ -164,7 +163,3 @@ def _get_prefer_no_schedule_tolerations(pod: PodInfo) -> tuple[Toleration, ...]:
             toleration for toleration in pod.signature.tolerations if toleration.effect in {"", _PREFER_NO_SCHEDULE}
         ),
     )
-
-
-def _is_schedulable_after_pod_toleration_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
-    return QueueingHint.QUEUE if event.new.metadata.uid == pod.pod.metadata.uid else QueueingHint.SKIP

@@ -172,10 +172,10 @@ def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> Queu
         return QueueingHint.SKIP
     uses, deleted_uses = pod.signature.volume_uses, collect_volume_uses(deleted_pod)
     shared_claims = set(_get_claim_names(uses)) & set(_get_claim_names(deleted_uses))
-    return QueueingHint.QUEUE if shared_claims or disks_conflict(uses, deleted_uses) else QueueingHint.SKIP
+    return QueueingHint.queue_if(shared_claims or disks_conflict(uses, deleted_uses))
 
 
 def _is_schedulable_after_claim_added(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
     meta = event.new.metadata
     is_pod_claim = meta.namespace == pod.namespace and meta.name in _get_claim_names(pod.signature.volume_uses)
-    return QueueingHint.QUEUE if is_pod_claim else QueueingHint.SKIP
+    return QueueingHint.queue_if(is_pod_claim)

@@ -31,7 +31,7 @@ from extender.cache.tables.arrays import BoolArray
 from extender.cache.tables.node_table import ABSENT
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import SKIP, PreFilterResult
-from extender.framework.status import Code, Reason, Rejection, unresolvable_status
+from extender.framework.status import Code, Reason, Rejection, reject_all, unresolvable_status
 from extender.volumes.claims import WAIT_FOR_FIRST_CONSUMER, format_not_found_message, get_claim_class
 from extender.volumes.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
 
@@ -74,7 +74,7 @@ class VolumeZone:
         """
         topologies: tuple[_Topology, ...] | str = _get_pod_topologies(pod, nodes.snapshot) if state is None else state
         if isinstance(topologies, str):
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), Reason(topologies, Code.UNRESOLVABLE)),)
+            return reject_all(len(nodes), Reason(topologies, Code.UNRESOLVABLE))
         mismatches = np.zeros(len(nodes), dtype=np.bool_)
         for topology in topologies:
             mismatches |= ~_matches_topology(nodes, topology)
@@ -175,23 +175,17 @@ def _matches_topology(nodes: NodeView, topology: _Topology) -> BoolArray:
 
 def _is_schedulable_after_storage_class_added(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001  a hint's signature
     storage_class: StorageClass = event.new
-    return QueueingHint.QUEUE if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else QueueingHint.SKIP
+    return QueueingHint.queue_if(storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER)
 
 
 def _is_schedulable_after_claim_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
     meta = event.new.metadata
-    return (
-        QueueingHint.QUEUE
-        if meta.namespace == pod.namespace and meta.name in _iter_claim_names(pod)
-        else QueueingHint.SKIP
-    )
+    return QueueingHint.queue_if(meta.namespace == pod.namespace and meta.name in _iter_claim_names(pod))
 
 
 def _is_schedulable_after_volume_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001
     old_volume: PersistentVolume | None = event.old
     new_volume: PersistentVolume = event.new
-    return (
-        QueueingHint.QUEUE
-        if old_volume is None or _get_volume_topologies(old_volume) != _get_volume_topologies(new_volume)
-        else QueueingHint.SKIP
+    return QueueingHint.queue_if(
+        old_volume is None or _get_volume_topologies(old_volume) != _get_volume_topologies(new_volume)
     )

@@ -24,7 +24,7 @@ from extender.framework.extension_points import BatchPreFilterExtensions, PreFil
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import FilterColumn
-from extender.framework.status import Code, Reason, Rejection
+from extender.framework.status import Code, Reason, reject_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ class DryRun:
                 state = self._call(plugin, "RemovePod", plugin.apply_pod_changes, pod, *changes, view.snapshot, state)
             rejections = runner.filter(plugin, pod, view, state)
         except PluginError as error:
-            rejections = (Rejection(np.ones(len(positions), dtype=np.bool_), Reason(error.detail, Code.ERROR)),)
+            rejections = reject_all(len(positions), Reason(error.detail, Code.ERROR))
         column.write(positions, rejections)
 
 

@@ -22,7 +22,7 @@ from extender.dra.allocator import Allocator, ClaimsToAllocate
 from extender.dra.errors import AllocationError, AllocationTimeoutError, NodeAllocationError
 from extender.dra.extended_resources import ExtendedResourceRequests, build_device_requests
 from extender.dra.features import OPTIONAL_NODE_OPERATIONS
-from extender.framework.status import Code, Reason, Rejection
+from extender.framework.status import Code, Reason, Rejection, reject_all
 from extender.plugins.dynamic_resources.node_resources import NodeResourcesCheck, find_nodes_with_shared_claims
 from extender.plugins.dynamic_resources.state import AllocationRequest, StateData
 
@@ -76,7 +76,7 @@ def find_rejections(state_data: StateData, nodes: NodeView, context: FilterConte
     size = len(nodes)
     extended_resource_claim = state_data.extended_resource_claim
     if extended_resource_claim is not None and extended_resource_claim.spec.devices.requests:
-        return (Rejection(np.ones(size, dtype=np.bool_), _CLAIM_EXISTS),)
+        return reject_all(size, _CLAIM_EXISTS)
     rejected_nodes = _RejectedNodes(size)
     node_groups = _group_nodes_by_required_devices(state_data, nodes, rejected_nodes)
     unavailable_by_claim = _find_unavailable(state_data, nodes)

@@ -64,7 +64,7 @@ from extender.framework.extension_points import DependsOn, PostFilterResult, Pre
 from extender.framework.normalize import default_normalize_score
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.pod_group_points import DryRunGenerator
-from extender.framework.status import Code, Reason, Rejection, Status, error_status, unresolvable_status
+from extender.framework.status import Code, Reason, Rejection, Status, error_status, reject_all, unresolvable_status
 from extender.plugins.dynamic_resources import api_calls, deallocation
 from extender.plugins.dynamic_resources.args import DynamicResourcesArgs, are_binding_conditions_enabled
 from extender.plugins.dynamic_resources.binding import bind_claims, check_bindings, get_allocated_devices
@@ -261,7 +261,7 @@ class DynamicResources:
         if not self._enabled:
             return ()
         if not isinstance(state, StateData):
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
+            return reject_all(len(nodes), _NO_STATE)
         classes = self._versioned_device_classes[1]
         context = FilterContext(self._allocator, classes, self._filter_timeout, self._resources_options, self._release)
         return find_rejections(state, nodes, context)

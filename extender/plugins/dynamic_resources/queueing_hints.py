@@ -15,6 +15,7 @@ from extender.framework.events import (
     ClusterEventWithHint,
     EventResource,
     QueueingHint,
+    queue_changed_pod,
     register_pod_events,
 )
 from extender.plugins.dynamic_resources.pod_claims import get_claim_name
@@ -41,9 +42,7 @@ def events_to_register(release: Release, *, with_pre_hint: bool = False) -> Sequ
             _is_schedulable_after_claim_change,
             _find_concerned_pods if with_pre_hint else None,
         ),
-        *register_pod_events(
-            release, _is_schedulable_after_pod_change, target=ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
-        ),
+        *register_pod_events(release, queue_changed_pod, target=ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM),
         ClusterEventWithHint(EventResource.DEVICE_CLASS, add_or_update),
         ClusterEventWithHint(EventResource.RESOURCE_SLICE, add_or_update),
     )
@@ -55,12 +54,12 @@ def _is_schedulable_after_claim_change(pod: PodInfo, event: ClusterEvent) -> Que
     new_claim: ResourceClaim | None = event.new
     if new_claim is None:
         was_allocated = old_claim is not None and old_claim.status.allocation is not None
-        return QueueingHint.QUEUE if was_allocated else QueueingHint.SKIP
+        return QueueingHint.queue_if(was_allocated)
     if old_claim is not None and old_claim.status.allocation is not None and new_claim.status.allocation is None:
         return QueueingHint.QUEUE
     if not _uses_claim(pod, new_claim):
         return QueueingHint.SKIP
-    return QueueingHint.SKIP if old_claim is not None and old_claim.status == new_claim.status else QueueingHint.QUEUE
+    return QueueingHint.queue_if(old_claim is None or old_claim.status != new_claim.status)
 
 
 def _uses_claim(pod: PodInfo, claim: ResourceClaim) -> bool:
@@ -81,8 +80,3 @@ def _find_concerned_pods(event: ClusterEvent) -> Callable[[PodInfo], bool] | Non
         return None
     claim = new_claim or old_claim
     return None if claim is None else lambda pod: _uses_claim(pod, claim)
-
-
-def _is_schedulable_after_pod_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
-    """Queue *pod* if it is the changed pod. PreEnqueue checks its claims again."""
-    return QueueingHint.QUEUE if event.new.metadata.uid == pod.pod.metadata.uid else QueueingHint.SKIP

@@ -57,7 +57,7 @@ from extender.config.validation import make_invalid_value_error
 from extender.framework.events import ActionType, ClusterEventWithHint, EventResource, register_pod_events
 from extender.framework.extension_points import SKIP, SKIP_SCORE, PreFilterResult, PreScoreResult
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.status import Code, Reason, Rejection, error_status, unresolvable_status
+from extender.framework.status import Code, Reason, Rejection, error_status, reject_all, unresolvable_status
 from extender.plugins.inter_pod_affinity.domain_counts import TopologyToMatchedTermCount
 from extender.plugins.inter_pod_affinity.filter_rules import find_rejections
 from extender.plugins.inter_pod_affinity.filter_state import (
@@ -201,7 +201,7 @@ class InterPodAffinity:
         satisfyPodAntiAffinity (1.36).
         """
         if state is None:
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
+            return reject_all(len(nodes), _NO_STATE)
         snapshot, release = nodes.snapshot, self._release
         affinity_keys = compile_terms(pod, release).affinity_keys
         is_first_pod = state.affinity_counts.is_empty_by_node(nodes) if affinity_keys else False

@@ -51,10 +51,8 @@ def is_schedulable_after_pod_change(
         return QueueingHint.SKIP
     terms = pod.signature.pod_affinity_terms
     matches_anti_terms = _matches_any_term if one_anti_affinity_term_suffices else _matches_all_terms
-    return (
-        QueueingHint.QUEUE
-        if terms.error is not None or _pod_change_may_help(terms, pod.pod, old_pod, new_pod, matches_anti_terms)
-        else QueueingHint.SKIP
+    return QueueingHint.queue_if(
+        terms.error is not None or _pod_change_may_help(terms, pod.pod, old_pod, new_pod, matches_anti_terms)
     )
 
 
@@ -100,4 +98,4 @@ def is_schedulable_after_node_change(pod: PodInfo, event: ClusterEvent) -> Queue
         may_help = any(key in new_labels and old_labels.get(key) != new_labels[key] for key in affinity_keys) or any(
             key in old_labels and old_labels[key] != new_labels.get(key) for key in anti_affinity_keys
         )
-    return QueueingHint.QUEUE if may_help or terms.error is not None else QueueingHint.SKIP
+    return QueueingHint.queue_if(may_help or terms.error is not None)

@@ -77,4 +77,4 @@ def _get_rejection_reasons(node: Node) -> list[Reason]:
 
 def _is_schedulable_after_node_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001  a hint's signature
     was_rejected = event.old is None or bool(_get_rejection_reasons(event.old))
-    return QueueingHint.QUEUE if was_rejected and not _get_rejection_reasons(event.new) else QueueingHint.SKIP
+    return QueueingHint.queue_if(was_rejected and not _get_rejection_reasons(event.new))

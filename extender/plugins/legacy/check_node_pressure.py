@@ -65,7 +65,7 @@ class _NodePressureFilter:
 
     def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG002
         had_pressure = event.old is None or self._has_pressure(event.old)
-        return QueueingHint.QUEUE if had_pressure and not self._has_pressure(event.new) else QueueingHint.SKIP
+        return QueueingHint.queue_if(had_pressure and not self._has_pressure(event.new))
 
 
 class CheckNodeDiskPressure(_NodePressureFilter):

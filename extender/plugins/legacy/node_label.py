@@ -119,11 +119,7 @@ class NodeLabel:
 
     def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG002  a hint's signature
         was_rejected = event.old is None or not self._matches_labels(event.old.metadata.labels)
-        return (
-            QueueingHint.QUEUE
-            if was_rejected and self._matches_labels(event.new.metadata.labels)
-            else QueueingHint.SKIP
-        )
+        return QueueingHint.queue_if(was_rejected and self._matches_labels(event.new.metadata.labels))
 
     def _matches_labels(self, labels: dict[str, str]) -> bool:
         has_present_labels = all(label in labels for label in self._options.present_labels)

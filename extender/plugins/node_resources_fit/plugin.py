@@ -35,7 +35,6 @@ from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, cast
 
 import msgspec
-import numpy as np
 
 from extender.api.kinds.devices import DeviceClass
 from extender.api.label_syntax import validate_qualified_name
@@ -59,7 +58,7 @@ from extender.framework.events import ClusterEventWithHint
 from extender.framework.extension_points import DependsOn, PreFilterResult, PreScoreResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.pod_group_points import PodGroupAssignments, PodGroupInfo
-from extender.framework.status import Code, Reason, Rejection, error_status, unresolvable_status
+from extender.framework.status import Code, Reason, Rejection, error_status, reject_all, unresolvable_status
 from extender.plugin_parts.device_backed_resources import DeviceBackedResourceBuilder
 from extender.plugin_parts.function_shape import UtilizationShapePoint, validate_function_shape
 from extender.plugin_parts.scored_resources import (
@@ -305,7 +304,7 @@ class NodeResourcesFit:
         Source: pkg/scheduler/framework/plugins/noderesources/fit.go, fitsRequest, Fit.Filter (1.36).
         """
         if state is None:
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
+            return reject_all(len(nodes), _NO_STATE)
         requests = cast("tuple[ResourceRequest, ...]", state)
         if self._is_on_node(pod):
             return find_rejections_of_pod_on_node(pod, requests, nodes)

@@ -84,14 +84,10 @@ class FitQueueingHints:
             return QueueingHint.SKIP
         if new_pod is None:
             node_name = old_pod.spec.node_name or old_pod.status.nominated_node_name
-            return QueueingHint.QUEUE if node_name else QueueingHint.SKIP
+            return QueueingHint.queue_if(node_name)
         if not self._in_place_resize:
             return QueueingHint.SKIP
-        return (
-            QueueingHint.QUEUE
-            if self._is_schedulable_after_pod_scale_down(pod, old_pod, new_pod)
-            else QueueingHint.SKIP
-        )
+        return QueueingHint.queue_if(self._is_schedulable_after_pod_scale_down(pod, old_pod, new_pod))
 
     def is_schedulable_after_scale_up(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
         """Queue *pod*, whose resize is deferred, if it or another pod of its node requests more.
@@ -99,7 +95,7 @@ class FitQueueingHints:
         The pod may have fitted until now. Only then must it preempt others.
         """
         is_concerned = is_resize_deferred(pod.pod) and event.new.spec.node_name == pod.spec.node_name
-        return QueueingHint.QUEUE if is_concerned else QueueingHint.SKIP
+        return QueueingHint.queue_if(is_concerned)
 
     def _is_event_of_other_node(self, pod: PodInfo, node_name: str) -> bool:
         """Return whether the resize of *pod* is deferred and *node_name* is not its node."""
@@ -180,7 +176,7 @@ class FitQueueingHints:
                 return QueueingHint.SKIP
         elif IMPLICIT_RESOURCE_PREFIX + new_class.metadata.name in requests:
             return QueueingHint.QUEUE
-        return QueueingHint.QUEUE if resource_name is not None and resource_name in requests else QueueingHint.SKIP
+        return QueueingHint.queue_if(resource_name is not None and resource_name in requests)
 
 
 def _get_allocatable(node: Node) -> dict[str, int]:

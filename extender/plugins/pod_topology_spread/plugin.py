@@ -60,7 +60,7 @@ from extender.config.feature_gates import FeatureGates
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import SKIP, SKIP_SCORE, PreFilterResult, PreScoreResult
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.status import Code, Reason, Rejection, error_status
+from extender.framework.status import Code, Reason, Rejection, error_status, reject_all
 from extender.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
@@ -270,7 +270,7 @@ class PodTopologySpread:
         Source: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, PodTopologySpread.Filter (1.36).
         """
         if state is None:
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
+            return reject_all(len(nodes), _NO_STATE)
         return _find_rejections(nodes, state)
 
     # -- scoring

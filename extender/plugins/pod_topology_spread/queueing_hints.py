@@ -46,7 +46,7 @@ def is_schedulable_after_pod_change(
         may_help = counted_pod is not None and any(
             constraint.selector.matches(counted_pod.metadata.labels) for constraint in constraints
         )
-    return QueueingHint.QUEUE if may_help else QueueingHint.SKIP
+    return QueueingHint.queue_if(may_help)
 
 
 def _involved_in_topology_spreading(changed_pod: Pod, pod: Pod) -> bool:
@@ -84,7 +84,7 @@ def is_schedulable_after_node_change(event: ClusterEvent, constraints: Sequence[
                 or old_node.spec.taints != new_node.spec.taints
             )
         )
-    return QueueingHint.QUEUE if may_help else QueueingHint.SKIP
+    return QueueingHint.queue_if(may_help)
 
 
 def _has_keys(node: Node, constraints: Sequence[SpreadConstraint]) -> bool:

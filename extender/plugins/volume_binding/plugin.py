@@ -59,7 +59,7 @@ from extender.framework.extension_points import (
     PreScoreResult,
 )
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.status import Code, Reason, Rejection, Status, error_status
+from extender.framework.status import Code, Reason, Rejection, Status, error_status, reject_all
 from extender.plugin_parts.function_shape import (
     UtilizationShapePoint,
     build_broken_linear_function,
@@ -199,7 +199,7 @@ class VolumeBinding:
         """
         state_data: _StateData | None = state
         if state_data is None:
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
+            return reject_all(len(nodes), _NO_STATE)
         pod_volumes = find_pod_volumes(state_data.claims, nodes, self._volume_index, self._assume_cache)
         rejections = [
             Rejection(pod_volumes.node_conflict, _NODE_CONFLICT),

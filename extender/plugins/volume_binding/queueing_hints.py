@@ -21,25 +21,21 @@ from extender.volumes.volume_index import get_volume_size_limit
 _ADD_OR_UPDATE = ActionType.ADD | ActionType.UPDATE
 
 
-def _queue_if(condition: bool) -> QueueingHint:
-    return QueueingHint.QUEUE if condition else QueueingHint.SKIP
-
-
 def _is_schedulable_after_storage_class_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001  a hint's signature
     old_class: StorageClass | None = event.old
     new_class: StorageClass = event.new
-    return _queue_if(old_class is None or old_class.allowed_topologies != new_class.allowed_topologies)
+    return QueueingHint.queue_if(old_class is None or old_class.allowed_topologies != new_class.allowed_topologies)
 
 
 def _is_schedulable_after_claim_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
     claim: PersistentVolumeClaim = event.new
-    return _queue_if(uses_claim(pod.pod, pod.signature.volume_uses.claims, claim))
+    return QueueingHint.queue_if(uses_claim(pod.pod, pod.signature.volume_uses.claims, claim))
 
 
 def _is_schedulable_after_csi_node_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001
     old_csi_node: CSINode | None = event.old
     new_csi_node: CSINode = event.new
-    return _queue_if(old_csi_node is None or have_migrated_plugins_changed(old_csi_node, new_csi_node))
+    return QueueingHint.queue_if(old_csi_node is None or have_migrated_plugins_changed(old_csi_node, new_csi_node))
 
 
 def _is_schedulable_after_csi_driver_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
@@ -49,7 +45,7 @@ def _is_schedulable_after_csi_driver_change(pod: PodInfo, event: ClusterEvent) -
     has_inline_volume = any(
         volume.csi is not None and volume.csi.driver == new_driver.metadata.name for volume in pod.spec.volumes
     )
-    return _queue_if(
+    return QueueingHint.queue_if(
         has_inline_volume and bool(old_driver.spec.storage_capacity) and not new_driver.spec.storage_capacity
     )
 
@@ -60,7 +56,7 @@ def _is_schedulable_after_storage_capacity_change(pod: PodInfo, event: ClusterEv
     if old_capacity is None:
         return QueueingHint.QUEUE
     old_limit, new_limit = get_volume_size_limit(old_capacity), get_volume_size_limit(new_capacity)
-    return _queue_if(new_limit is not None and (old_limit is None or new_limit > old_limit))
+    return QueueingHint.queue_if(new_limit is not None and (old_limit is None or new_limit > old_limit))
 
 
 EVENTS_TO_REGISTER: Sequence[ClusterEventWithHint] = (
