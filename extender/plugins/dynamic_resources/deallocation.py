@@ -22,7 +22,7 @@ from extender.framework.pod_group_points import DryRunGenerator, PodGroupPostFil
 from extender.framework.status import error_status, unresolvable_status, unschedulable_status
 from extender.plugins.dynamic_resources import api_calls
 from extender.plugins.dynamic_resources.filter import UNAVAILABLE
-from extender.plugins.dynamic_resources.pod_group_claims import find_unused_pod_group_claim
+from extender.plugins.dynamic_resources.pod_claims import find_unused_pod_group_claim
 from extender.plugins.dynamic_resources.state import StateData
 
 _PLUGIN_NAME: Final = "DynamicResources"

@@ -67,19 +67,19 @@ from extender.framework.pod_group_points import DryRunGenerator
 from extender.framework.status import Code, Reason, Rejection, Status, error_status, reject_all, unresolvable_status
 from extender.plugins.dynamic_resources import api_calls, deallocation
 from extender.plugins.dynamic_resources.args import DynamicResourcesArgs, are_binding_conditions_enabled
-from extender.plugins.dynamic_resources.binding import bind_claims, check_bindings, get_allocated_devices
 from extender.plugins.dynamic_resources.filter import FilterContext, find_rejections
 from extender.plugins.dynamic_resources.node_resources import copy_with_claim_statuses
 from extender.plugins.dynamic_resources.pod_claims import (
     get_binding_error,
+    get_claim_consumer,
     get_pod_claims,
+    get_pod_group,
     has_binding_conditions,
     is_binding_timed_out,
     is_ready_for_binding,
     may_have_claims,
     validate_claim,
 )
-from extender.plugins.dynamic_resources.pod_group_claims import get_claim_consumer, get_pod_group
 from extender.plugins.dynamic_resources.queueing_hints import events_to_register
 from extender.plugins.dynamic_resources.score import compute_scores
 from extender.plugins.dynamic_resources.state import StateData
@@ -382,8 +382,8 @@ class DynamicResources:
         if not isinstance(state, StateData):
             return ApiPlan()
         now = self._clock.now() if self._binding_conditions_enabled else None
-        devices = self._allocator.allocated_devices
-        binding_plan = bind_claims(state, snapshot, now, devices, workload_claims=self._workload_claims)
+        allocated = self._allocator.allocated_devices
+        binding_plan = api_calls.bind_claims(state, snapshot, now, allocated, workload_claims=self._workload_claims)
         if isinstance(binding_plan, str):
             return error_status(binding_plan)
         calls, claims = binding_plan
@@ -395,6 +395,7 @@ class DynamicResources:
         event = "BindingConditionsPending", f"waiting for binding conditions for device on node {node_name}"
 
         def wait_for(snapshot: Snapshot) -> Status | None:
-            return check_bindings(keys, snapshot, self._binding_timeout, self._clock.now)
+            return api_calls.check_bindings(keys, snapshot, self._binding_timeout, self._clock.now)
 
-        return ApiPlan(tuple(calls), wait_for, self._binding_timeout, _TIMED_OUT, event, get_allocated_devices(claims))
+        devices = api_calls.get_allocated_devices(claims)
+        return ApiPlan(tuple(calls), wait_for, self._binding_timeout, _TIMED_OUT, event, devices)

@@ -82,8 +82,14 @@ from extender.plugins.gpu_share.hami import (
     make_lock,
     read_hami_request,
 )
-from extender.plugins.gpu_share.policies import SCORE_FUNCTIONS, WorkloadTables, choose_best_device, choose_whole_gpus
-from extender.plugins.gpu_share.published_scores import hash_nodes, score_allocation
+from extender.plugins.gpu_share.policies import (
+    SCORE_FUNCTIONS,
+    WorkloadTables,
+    choose_best_device,
+    choose_whole_gpus,
+    hash_nodes,
+    score_allocation,
+)
 from extender.plugins.gpu_share.workload_state import WorkloadState
 
 _TOO_FEW: Final = Reason("node(s) didn't have enough free GPUs")
@@ -348,11 +354,8 @@ class GpuShare:
         if not isinstance(state, PreFilterState) or state.request == NO_GPU:
             return ()
         if node_name not in state.chosen_devices:
-            devices = (
-                self._device_table.get_node(node_name)
-                if state.device_table_version == self._device_table.version
-                else None
-            )
+            is_current = state.device_table_version == self._device_table.version
+            devices = self._device_table.get_node(node_name) if is_current else None
             indices = () if devices is None else self._choose(pod, devices, state)
             if not indices:
                 return ()

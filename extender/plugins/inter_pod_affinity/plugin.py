@@ -59,11 +59,11 @@ from extender.framework.extension_points import SKIP, SKIP_SCORE, PreFilterResul
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import Code, Reason, Rejection, error_status, reject_all, unresolvable_status
 from extender.plugins.inter_pod_affinity.domain_counts import TopologyToMatchedTermCount
-from extender.plugins.inter_pod_affinity.filter_rules import find_rejections
 from extender.plugins.inter_pod_affinity.filter_state import (
     PreFilterState,
     build_topology_key_iterators,
     count_terms_of_batch,
+    find_rejections,
     update_with_pod,
 )
 from extender.plugins.inter_pod_affinity.pod_terms import (

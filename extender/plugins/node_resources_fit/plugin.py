@@ -76,11 +76,11 @@ from extender.plugins.node_resources_fit.filter import (
     fits_request,
     get_insufficient_reasons,
 )
-from extender.plugins.node_resources_fit.placement_score import compute_placement_score
 from extender.plugins.node_resources_fit.queueing_hints import FitQueueingHints
 from extender.plugins.node_resources_fit.scoring_strategies import (
     Strategy,
     build_requested_to_capacity_ratio_strategy,
+    compute_placement_score,
     score_least_allocated,
     score_most_allocated,
 )

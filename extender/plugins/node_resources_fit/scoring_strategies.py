@@ -1,25 +1,30 @@
 """The three scoring strategies of NodeResourcesFit: scores from 0 to 100 for a node's utilization with the pod.
 
+A placement is scored by how much of its resources is requested, with the pods of the group.
+
 As upstream, integers are int64 and wrap around, and division truncates.
 
 Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_NodeResourcesFitArgs;
 pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
-resourceAllocationScorer.calculateNodeAllocatableRequest, resourceAllocationScorer.score;
+resourceAllocationScorer.calculateNodeAllocatableRequest, resourceAllocationScorer.score,
+resourceAllocationScorer.scorePlacement;
 pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastResourceScorer;
 pkg/scheduler/framework/plugins/noderesources/most_allocated.go, mostResourceScorer;
 pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go,
 buildRequestedToCapacityRatioScorerFunction (1.36).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
 
-from extender.cache.snapshot import NodeView
+from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.framework.normalize import MAX_SCORE
+from extender.framework.pod_group_points import Placement
 from extender.plugin_parts.function_shape import MAX_UTILIZATION, UtilizationShapePoint, build_broken_linear_function
-from extender.plugin_parts.scored_resources import ScoredResource
+from extender.plugin_parts.scored_resources import ResourceSpec, ScoredResource, build_scored_resources
 
 Strategy = Callable[[Sequence[ScoredResource], NodeView], IntArray]
 """Returns the scores of a view's nodes, int64, from the scored resources of a pod."""
@@ -30,7 +35,6 @@ _Scorer = Callable[[IntArray, IntArray], IntArray]
 _SingleNodeScorer = Callable[[int, int], int]
 """Returns one resource's score on one node, from the requested amount and the capacity."""
 
-_MAX_SCORE: Final = 100
 _MAX_EXACT_FLOAT: Final = 2**53
 _MAX_SAFE_AMOUNT: Final = 2**56
 """Amounts below this do not overflow int64 when multiplied by 100."""
@@ -56,13 +60,13 @@ def _divide_as_go(dividend: IntArray, divisor: IntArray | int) -> IntArray:
 def _least_requested_score(requested: IntArray, capacity: IntArray) -> IntArray:
     used_amounts = np.minimum(requested, capacity, out=requested)
     free = np.subtract(capacity, used_amounts, out=used_amounts)
-    free *= _MAX_SCORE
+    free *= MAX_SCORE
     return _divide_as_go(free, capacity)
 
 
 def _most_requested_score(requested: IntArray, capacity: IntArray) -> IntArray:
     used_amounts = np.minimum(requested, capacity, out=requested)
-    used_amounts *= _MAX_SCORE
+    used_amounts *= MAX_SCORE
     return _divide_as_go(used_amounts, capacity)
 
 
@@ -142,7 +146,7 @@ def score_least_allocated(resources: Sequence[ScoredResource], nodes: NodeView) 
         resources,
         nodes,
         _least_requested_score,
-        lambda requested, capacity: max(capacity - requested, 0) * _MAX_SCORE // capacity,
+        lambda requested, capacity: max(capacity - requested, 0) * MAX_SCORE // capacity,
     )
 
 
@@ -155,7 +159,7 @@ def score_most_allocated(resources: Sequence[ScoredResource], nodes: NodeView) -
         resources,
         nodes,
         _most_requested_score,
-        lambda requested, capacity: min(requested, capacity) * _MAX_SCORE // capacity,
+        lambda requested, capacity: min(requested, capacity) * MAX_SCORE // capacity,
     )
 
 
@@ -185,3 +189,35 @@ def build_requested_to_capacity_ratio_strategy(shape: Sequence[UtilizationShapeP
         return rounded_mean.astype(np.int64)
 
     return score_nodes
+
+
+def compute_placement_score(
+    specs: Sequence[ResourceSpec], pod_requests: Iterable[Sequence[int]], placement: Placement, snapshot: Snapshot
+) -> int:
+    """Return the weighted mean of the requested percentages of the resources, 0 to 100, over all nodes of *placement*.
+
+    Args:
+        specs: the configured resources.
+        pod_requests: for each assigned pod of the group, its request for each of *specs*, in base units.
+        placement: the nodes.
+        snapshot: the cluster without the pods of *pod_requests*.
+    """
+    group_requests = [sum(amounts) for amounts in zip(*pod_requests, strict=True)] or [0] * len(specs)
+    nodes = _view_placement(placement, snapshot)
+    total = total_weight = 0
+    for resource in build_scored_resources(specs, group_requests, snapshot.symbols.resources, nonzero=True):
+        allocatable = resource.allocatable(nodes)
+        capacity = int(allocatable.sum())
+        if not capacity:
+            continue
+        requested = int(resource.requested(nodes)[allocatable != 0].sum()) + resource.request
+        total += min(requested, capacity) * MAX_SCORE // capacity * resource.weight
+        total_weight += resource.weight
+    return total // total_weight if total_weight else 0
+
+
+def _view_placement(placement: Placement, snapshot: Snapshot) -> NodeView:
+    if placement.node_names is None:
+        return snapshot.view()
+    rows = snapshot.rows(list(placement.node_names))
+    return snapshot.view(rows[rows >= 0])

@@ -64,28 +64,26 @@ from extender.framework.status import Code, Reason, Rejection, error_status, rej
 from extender.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
+    SYSTEM_DEFAULT_CONSTRAINTS,
     ConstraintFeatures,
     SpreadConstraint,
     compile_constraints,
     get_topology_keys,
-)
-from extender.plugins.pod_topology_spread.default_constraints import (
-    SYSTEM_DEFAULT_CONSTRAINTS,
     validate_default_constraints,
 )
-from extender.plugins.pod_topology_spread.domain_match_nums import DomainMatchNums
-from extender.plugins.pod_topology_spread.eligible_nodes import EligibleNodesCache
-from extender.plugins.pod_topology_spread.filter_state import (
-    PreFilterState,
-    compute_batch_match_nums,
-    exceeds_max_skew,
-    update_with_pod,
-)
-from extender.plugins.pod_topology_spread.pod_counts import (
+from extender.plugins.pod_topology_spread.eligible_nodes import (
+    EligibleNodesCache,
     add_pods_on_unlabelled_nodes,
     count_pods_by_domain,
     count_pods_by_row,
     pad_to_label_values,
+)
+from extender.plugins.pod_topology_spread.filter_state import (
+    DomainMatchNums,
+    PreFilterState,
+    compute_batch_match_nums,
+    exceeds_max_skew,
+    update_with_pod,
 )
 from extender.plugins.pod_topology_spread.queueing_hints import (
     is_schedulable_after_node_change,

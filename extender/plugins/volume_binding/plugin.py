@@ -41,6 +41,13 @@ from typing import Any, ClassVar, Final
 import msgspec
 import numpy as np
 
+from extender.api.kinds.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from extender.api.kinds.struct_base import Int64
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
@@ -50,7 +57,7 @@ from extender.config.feature_gates import FeatureGates
 from extender.config.field_path import child
 from extender.config.validation import make_invalid_value_error
 from extender.framework.api_plan import ApiPlan
-from extender.framework.events import ClusterEventWithHint
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import (
     SKIP_SCORE,
     DependsOn,
@@ -67,11 +74,12 @@ from extender.plugin_parts.function_shape import (
 )
 from extender.plugins.volume_binding.bind_claims import PodVolumes, make_pod_volumes, plan_binding
 from extender.plugins.volume_binding.pod_claims import get_pod_volume_claims
-from extender.plugins.volume_binding.queueing_hints import EVENTS_TO_REGISTER
 from extender.plugins.volume_binding.score import compute_capacity_scores
 from extender.volumes.assume_cache import AssumeCache
+from extender.volumes.claims import uses_claim
+from extender.volumes.csi_migration import have_migrated_plugins_changed
 from extender.volumes.find_pod_volumes import PodVolumeClaims, find_pod_volumes
-from extender.volumes.volume_index import VolumeIndex
+from extender.volumes.volume_index import VolumeIndex, get_volume_size_limit
 
 _STORAGE_CAPACITY_SCORING: Final = "StorageCapacityScoring"
 _NODE_CONFLICT: Final = Reason("node(s) didn't match PersistentVolume's node affinity", Code.UNRESOLVABLE)
@@ -321,7 +329,22 @@ class VolumeBinding:
         Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.EventsToRegister
         (1.36).
         """
-        return EVENTS_TO_REGISTER
+        add_or_update = ActionType.ADD | ActionType.UPDATE
+        return (
+            ClusterEventWithHint(
+                EventResource.STORAGE_CLASS, add_or_update, _is_schedulable_after_storage_class_change
+            ),
+            ClusterEventWithHint(
+                EventResource.PERSISTENT_VOLUME_CLAIM, add_or_update, _is_schedulable_after_claim_change
+            ),
+            ClusterEventWithHint(EventResource.PERSISTENT_VOLUME, add_or_update),
+            ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
+            ClusterEventWithHint(EventResource.CSI_NODE, add_or_update, _is_schedulable_after_csi_node_change),
+            ClusterEventWithHint(EventResource.CSI_DRIVER, ActionType.UPDATE, _is_schedulable_after_csi_driver_change),
+            ClusterEventWithHint(
+                EventResource.CSI_STORAGE_CAPACITY, add_or_update, _is_schedulable_after_storage_capacity_change
+            ),
+        )
 
 
 def _is_reserved_on(state_data: _StateData, node_name: str) -> bool:
@@ -330,3 +353,41 @@ def _is_reserved_on(state_data: _StateData, node_name: str) -> bool:
 
 def _make_no_volumes_error(node_name: str) -> Status:
     return error_status(f'no pod volume found for node "{node_name}"')
+
+
+def _is_schedulable_after_storage_class_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001  a hint's signature
+    old_class: StorageClass | None = event.old
+    new_class: StorageClass = event.new
+    return QueueingHint.queue_if(old_class is None or old_class.allowed_topologies != new_class.allowed_topologies)
+
+
+def _is_schedulable_after_claim_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    claim: PersistentVolumeClaim = event.new
+    return QueueingHint.queue_if(uses_claim(pod.pod, pod.signature.volume_uses.claims, claim))
+
+
+def _is_schedulable_after_csi_node_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001
+    old_csi_node: CSINode | None = event.old
+    new_csi_node: CSINode = event.new
+    return QueueingHint.queue_if(old_csi_node is None or have_migrated_plugins_changed(old_csi_node, new_csi_node))
+
+
+def _is_schedulable_after_csi_driver_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    """Queue *pod* if the driver of one of its inline volumes stops tracking storage capacity."""
+    old_driver: CSIDriver = event.old
+    new_driver: CSIDriver = event.new
+    has_inline_volume = any(
+        volume.csi is not None and volume.csi.driver == new_driver.metadata.name for volume in pod.spec.volumes
+    )
+    return QueueingHint.queue_if(
+        has_inline_volume and bool(old_driver.spec.storage_capacity) and not new_driver.spec.storage_capacity
+    )
+
+
+def _is_schedulable_after_storage_capacity_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001
+    old_capacity: CSIStorageCapacity | None = event.old
+    new_capacity: CSIStorageCapacity = event.new
+    if old_capacity is None:
+        return QueueingHint.QUEUE
+    old_limit, new_limit = get_volume_size_limit(old_capacity), get_volume_size_limit(new_capacity)
+    return QueueingHint.queue_if(new_limit is not None and (old_limit is None or new_limit > old_limit))

@@ -18,7 +18,7 @@ from extender.plugins.dynamic_resources.args import DynamicResourcesArgs
 from extender.plugins.dynamic_resources.plugin import DynamicResources
 from tests.build import make_cluster, make_object, make_pod, make_pod_info
 from tests.unit.dra.builders import make_allocated_claim, make_claim, make_device_class
-from tests.unit.plugins.dynamic_resources.test_binding import make_cache, make_plugin, make_pod_with_claims
+from tests.unit.plugins.dynamic_resources.test_api_calls import make_cache, make_plugin, make_pod_with_claims
 
 
 def get_post_filter_status(pre_filter_run: PreFilterRun, gates: FeatureGates) -> Status:

@@ -1,4 +1,4 @@
-"""The scores of NodeResourcesFit, and its options.
+"""The scores of NodeResourcesFit for nodes and placements, and its options.
 
 Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_NodeResourcesFitArgs;
 pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
@@ -11,6 +11,7 @@ pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeResou
 (1.36).
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -20,7 +21,9 @@ import pytest
 from extender.api.kinds.pod import Pod
 from extender.config.feature_gates import FeatureGates
 from extender.framework.plugin_args import PluginArgs
+from extender.framework.pod_group_points import Placement, PodGroupAssignments, PodGroupInfo
 from extender.framework.status import Code
+from extender.plugin_parts.scored_resources import ResourceSpec
 from extender.plugins.node_resources_fit.plugin import NodeResourcesFit, NodeResourcesFitArgs, ScoringStrategy
 from tests.unit.plugins.builders import GPU, build_plugin, get_option_errors, make_node, make_pod, make_snapshot
 
@@ -342,3 +345,56 @@ def test_empty_options_are_the_defaults() -> None:
 def test_requests_are_computed_in_score_if_pre_score_is_disabled() -> None:
     plugin, snapshot = build_plugin(NodeResourcesFit, LEAST), make_snapshot(NODES["n"])
     assert plugin.score(snapshot.make_pod_info(make_pod(POD)), snapshot.view(), None).tolist() == [37]
+
+
+CPU_AND_MEMORY = (("cpu", 1), ("memory", 1))
+WITH_GPU = (*CPU_AND_MEMORY, (GPU, 1))
+PLACEMENT = frozenset({"n1", "n2"})
+
+
+def score_placement(
+    requests: Sequence[Mapping[str, str]],
+    weights: Sequence[tuple[str, int]] = CPU_AND_MEMORY,
+    running: Mapping[str, str] | None = None,
+    node_names: frozenset[str] | None = PLACEMENT,
+    gpus: Sequence[str] = ("4", "4", "4"),
+) -> int:
+    """Return the score of a group with *requests* in a cluster of three nodes with 5 CPUs and 5,000 bytes each."""
+    nodes = [make_node(f"n{number}", cpu="5", memory="5k", gpu=count) for number, count in enumerate(gpus, 1)]
+    snapshot = make_snapshot(*nodes, requested={} if running is None else {"n1": running})
+    members = tuple(
+        snapshot.make_pod_info(make_pod(amounts, f"member-{number}")) for number, amounts in enumerate(requests)
+    )
+    strategy = ScoringStrategy("LeastAllocated", tuple(ResourceSpec(name, weight) for name, weight in weights))
+    plugin = NodeResourcesFit(PluginArgs(NodeResourcesFitArgs(scoring_strategy=strategy), FeatureGates()))
+    assignments = PodGroupAssignments(Placement("zone", node_names), {pod.uid: "n1" for pod in members}, members)
+    return plugin.score_placement(PodGroupInfo("default", "group"), snapshot, assignments)
+
+
+SMALL, LARGE = {"cpu": "1", "memory": "0"}, {"cpu": "2", "memory": "2k"}
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param(score_placement([SMALL, LARGE]), 25, id="30% of the CPU and 20% of the memory"),
+        pytest.param(score_placement([SMALL, LARGE], [("cpu", 4), ("memory", 1)]), 28, id="weights"),
+        pytest.param(score_placement([SMALL, LARGE], running=SMALL), 30, id="other pods on the nodes count too"),
+        pytest.param(score_placement([SMALL, LARGE], node_names=None), 16, id="20% and 13% of all three nodes"),
+        pytest.param(
+            score_placement([SMALL, LARGE], node_names=frozenset({"n2"})), 50, id="one node, without the running pod"
+        ),
+        pytest.param(score_placement([SMALL, {**LARGE, GPU: "2"}], WITH_GPU), 25, id="30%, 20% and 25% of the GPUs"),
+        pytest.param(
+            score_placement([SMALL, LARGE], WITH_GPU, running={**SMALL, GPU: "4"}), 30, id="GPUs that are not requested"
+        ),
+        pytest.param(
+            score_placement([SMALL, {**LARGE, GPU: "2"}], WITH_GPU, running={**SMALL, GPU: "1"}, gpus=("0", "4", "4")),
+            36,
+            id="GPUs in use on a node without GPUs do not count",
+        ),
+        pytest.param(score_placement([{"cpu": "90", "memory": "0"}]), 50, id="more than the capacity is 100%"),
+    ],
+)
+def test_the_score_is_the_weighted_mean_of_the_requested_shares(found: int, expected: int) -> None:
+    assert found == expected

@@ -1,9 +1,9 @@
-"""The matching pods of topology domains and their minimum."""
+"""The matching pods of topology domains and their minimum, which a dry run updates."""
 
 import numpy as np
 import pytest
 
-from extender.plugins.pod_topology_spread.domain_match_nums import DomainMatchNums
+from extender.plugins.pod_topology_spread.filter_state import DomainMatchNums
 
 
 def make_match_nums(*match_nums: int, value_ids: list[int] | None = None) -> DomainMatchNums:
