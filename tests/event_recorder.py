@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from extender.framework.observer import NullObserver, ObservedEvent
+from extender.framework.observer import ObservedEvent, PluginObserver
 
 
 @dataclass
-class EventRecorder(NullObserver):
+class EventRecorder(PluginObserver):
     """Records each event with its labels and, if it is not a duration, its value."""
 
     events: list[tuple[ObservedEvent, tuple[str, ...], float | None]] = field(default_factory=list)

@@ -93,8 +93,8 @@ class _VerbTelemetry:
     health: Health
 
 
-def _make_plugin_observer(metrics: PluginMetrics) -> PluginObserver:
-    return make_slow_call_observer(lambda line: log.warning("%s", line), metrics)
+def _make_plugin_observers(metrics: PluginMetrics) -> tuple[PluginObserver, PluginObserver]:
+    return metrics, make_slow_call_observer(lambda line: log.warning("%s", line))
 
 
 def _make_verbs(
@@ -105,13 +105,13 @@ def _make_verbs(
     describe_missing_data: Callable[[], str],
     assumptions: Assumptions | None = None,
 ) -> Verbs:
-    observer = _make_plugin_observer(telemetry.plugin_metrics)
+    observers = _make_plugin_observers(telemetry.plugin_metrics)
     return Verbs(
         cache,
         setup.profiles,
         setup.first_profile,
-        make_runtime(observer),
-        make_runtime(observer, cache_results=False),
+        make_runtime(*observers),
+        make_runtime(*observers, cache_results=False),
         PodPreparer(set_defaults, validate_object),
         score_range,
         telemetry.verb_metrics,
@@ -367,14 +367,14 @@ async def _require_restart(_: SchedulerSetup) -> None:
 def replace_profiles(extender_service: ExtenderService, setup: SchedulerSetup, metrics: PluginMetrics) -> None:
     """Use the profiles of *setup* for new requests; running bindings continue with the old profiles."""
     metrics.set_profiles(list(setup.profiles))
-    observer = _make_plugin_observer(metrics)
+    observers = _make_plugin_observers(metrics)
     profiles, default_profile = setup.profiles, setup.first_profile
     extender_service.verbs = replace(
         extender_service.verbs,
         profiles=profiles,
         default_profile=default_profile,
-        runtime=make_runtime(observer),
-        hypothesis_runtime=make_runtime(observer, cache_results=False),
+        runtime=make_runtime(*observers),
+        hypothesis_runtime=make_runtime(*observers, cache_results=False),
     )
     if extender_service.bind_verb is not None:
         extender_service.bind_verb = replace(

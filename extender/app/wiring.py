@@ -22,12 +22,11 @@ from extender.config.legacy_policy.convert import convert_policy
 from extender.config.model import Configuration
 from extender.config.render import build_document
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.framework.observer import PluginObserver
+from extender.framework.observer import PluginObserver, SlowCallObserver
 from extender.framework.plugin_runner import ExceptionObserver, PluginError, PluginRunner
 from extender.framework.profile_builder import ProfileSet, build_profiles
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import ResultCache
-from extender.framework.slow_calls import SlowCallObserver
 from extender.logs.klog import verbosity
 from extender.plugins.registry import BUILT_IN_PLUGINS, load_registry
 from extender.volumes.in_tree_limits import get_limit_variable_error
@@ -171,21 +170,20 @@ def log_plugin_exception(error: PluginError, exception: BaseException) -> None:
 
 
 def make_runtime(
-    observer: PluginObserver | None = None,
-    *,
+    *observers: PluginObserver,
     cache_results: bool = True,
     on_exception: ExceptionObserver = log_plugin_exception,
 ) -> PluginRuntime:
     """Return a plugin runtime for one thread.
 
     Args:
-        observer: observes the calls of plugins.
+        observers: observe the calls of plugins.
         cache_results: whether results of plugins are cached.
         on_exception: called when a plugin raises.
     """
-    return PluginRuntime(PluginRunner(observer, on_exception), ResultCache(enabled=cache_results))
+    return PluginRuntime(PluginRunner(observers, on_exception), ResultCache(enabled=cache_results))
 
 
-def make_slow_call_observer(warn: Callable[[str], None], observer: PluginObserver | None = None) -> PluginObserver:
-    """Return an observer that calls *warn* once per slow third-party plugin, and forwards all calls to *observer*."""
-    return SlowCallObserver(warn, observer, exempt_plugins=[plugin.name for plugin in BUILT_IN_PLUGINS])
+def make_slow_call_observer(warn: Callable[[str], None]) -> PluginObserver:
+    """Return an observer that calls *warn* once per slow third-party plugin."""
+    return SlowCallObserver(warn, exempt_plugins=[plugin.name for plugin in BUILT_IN_PLUGINS])

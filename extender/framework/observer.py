@@ -1,9 +1,12 @@
-"""The observer of plugin calls, which receives durations and codes. `extender.metrics` implements it."""
+"""Observers of plugin calls, which receive durations and codes. `extender.metrics` implements one."""
 
+from collections.abc import Callable, Collection
 from enum import Enum, auto
-from typing import Protocol
 
 from extender.framework.status import Code
+
+SLOW_CALL_SECONDS = 0.1
+"""The duration in seconds above which a call of a plugin is slow."""
 
 
 class ObservedEvent(Enum):
@@ -23,8 +26,8 @@ class ObservedEvent(Enum):
     """An evaluation of one placement: feasible or infeasible, the profile; seconds."""
 
 
-class PluginObserver(Protocol):
-    """Observes plugin calls. The methods must be cheap and must not raise."""
+class PluginObserver:
+    """Observes plugin calls. The methods must be cheap and must not raise. An inherited method does nothing."""
 
     def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:
         """Observe one call of a plugin at an extension point, such as `Filter`, and its duration."""
@@ -36,38 +39,34 @@ class PluginObserver(Protocol):
         """Observe *event*, which defines the labels and the value."""
 
 
-class NullObserver:
-    """An observer that ignores everything."""
+class SlowCallObserver(PluginObserver):
+    """Reports each plugin's first call that took longer than a threshold.
 
-    def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:
-        """Do nothing."""
+    Attributes:
+        slow_plugins: the reported plugins, with the duration of the reported call in seconds.
+    """
 
-    def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
-        """Do nothing."""
+    def __init__(
+        self,
+        report: Callable[[str], None],
+        *,
+        exempt_plugins: Collection[str] = (),
+        threshold: float = SLOW_CALL_SECONDS,
+    ) -> None:
+        """Create the observer.
 
-    def observe_event(self, event: ObservedEvent, labels: tuple[str, ...], value: float) -> None:
-        """Do nothing."""
+        Args:
+            report: the function that is called with one line for each slow plugin.
+            exempt_plugins: plugins that are not reported.
+            threshold: the duration in seconds above which a call is slow.
+        """
+        self._report, self._threshold = report, threshold
+        self._exempt_plugins = frozenset(exempt_plugins)
+        self.slow_plugins: dict[str, float] = {}
 
-
-class ObserverPair:
-    """An observer that forwards everything to two observers."""
-
-    __slots__ = ("_first", "_second")
-
-    def __init__(self, first: PluginObserver, second: PluginObserver) -> None:
-        self._first, self._second = first, second
-
-    def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:
-        """Forward the call."""
-        self._first.observe_plugin_call(plugin, point, code, seconds)
-        self._second.observe_plugin_call(plugin, point, code, seconds)
-
-    def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
-        """Forward the observation."""
-        self._first.observe_extension_point(profile, point, code, seconds)
-        self._second.observe_extension_point(profile, point, code, seconds)
-
-    def observe_event(self, event: ObservedEvent, labels: tuple[str, ...], value: float) -> None:
-        """Forward the event."""
-        self._first.observe_event(event, labels, value)
-        self._second.observe_event(event, labels, value)
+    def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:  # noqa: ARG002
+        """Report the call if it is the plugin's first slow one."""
+        if seconds > self._threshold and plugin not in self.slow_plugins and plugin not in self._exempt_plugins:
+            self.slow_plugins[plugin] = seconds
+            duration, limit = f"{seconds * 1000:.0f} ms", f"{self._threshold * 1000:.0f} ms"
+            self._report(f'plugin "{plugin}" is slow: one call of {point} took {duration}, want at most {limit}')

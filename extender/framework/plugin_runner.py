@@ -1,7 +1,7 @@
 """Call plugins, measure the duration of the calls, and validate the results."""
 
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from extender.framework.extension_points import (
     PreScoreResult,
 )
 from extender.framework.normalize import MAX_SCORE
-from extender.framework.observer import NullObserver, ObservedEvent, ObserverPair, PluginObserver
+from extender.framework.observer import ObservedEvent, PluginObserver
 from extender.framework.plugin_errors import PLUGIN_EXCEPTIONS, format_exception, get_defining_module
 from extender.framework.status import Code, Reason, Rejection, Status
 
@@ -78,21 +78,19 @@ class PluginRunner:
     """Calls the plugins of any profile.
 
     Args:
-        observer: receives the duration and the code of each call.
+        observers: receive the duration and the code of each call, in order. Without observers, calls are not timed.
         on_exception: called when a plugin raises; must not raise.
     """
 
-    __slots__ = ("_is_observed", "_observer", "_on_exception")
+    __slots__ = ("_observers", "_on_exception")
 
-    def __init__(self, observer: PluginObserver | None = None, on_exception: ExceptionObserver | None = None) -> None:
+    def __init__(self, observers: Iterable[PluginObserver] = (), on_exception: ExceptionObserver | None = None) -> None:
         self._on_exception = on_exception
-        self._is_observed = observer is not None  # without an observer, calls are not timed
-        self._observer: PluginObserver = observer or NullObserver()
+        self._observers = tuple(observers)
 
     def add_observer(self, observer: PluginObserver) -> None:
         """Let another observer receive all calls from now on."""
-        self._observer = ObserverPair(self._observer, observer) if self._is_observed else observer
-        self._is_observed = True
+        self._observers += (observer,)
 
     @staticmethod
     def start_timer() -> float:
@@ -104,16 +102,18 @@ class PluginRunner:
 
         Source: pkg/scheduler/metrics/metrics.go, FrameworkExtensionPointDuration (1.36).
         """
-        code = Code.SUCCESS if status is None else status.code
-        self._observer.observe_extension_point(profile, point, code, time.perf_counter() - start_time)
+        code, seconds = Code.SUCCESS if status is None else status.code, time.perf_counter() - start_time
+        for observer in self._observers:
+            observer.observe_extension_point(profile, point, code, seconds)
 
     def observe_event(self, event: ObservedEvent, labels: tuple[str, ...], value: float) -> None:
-        """Pass *event* to the observer."""
-        self._observer.observe_event(event, labels, value)
+        """Pass *event* to the observers."""
+        for observer in self._observers:
+            observer.observe_event(event, labels, value)
 
     def observe_duration(self, event: ObservedEvent, labels: tuple[str, ...], start_time: float) -> None:
-        """Pass *event* to the observer, with the seconds since *start_time* (see `start_timer`)."""
-        self._observer.observe_event(event, labels, time.perf_counter() - start_time)
+        """Pass *event* to the observers, with the seconds since *start_time* (see `start_timer`)."""
+        self.observe_event(event, labels, time.perf_counter() - start_time)
 
     def call(self, plugin: NamedPlugin, point: str, method: Callable[..., T], *args: Any) -> T:
         """Call *method* of *plugin* and observe the call. If it returns an `ApiPlan`, use `observe_plan` afterwards.
@@ -121,21 +121,26 @@ class PluginRunner:
         Raises:
             PluginError: the plugin raised.
         """
-        start_time = time.perf_counter() if self._is_observed else 0.0
+        start_time = time.perf_counter() if self._observers else 0.0
         try:
             result = method(*args)
         except PLUGIN_EXCEPTIONS as error:
-            self._observer.observe_plugin_call(plugin.name, point, Code.ERROR, time.perf_counter() - start_time)
+            self._observe_call(plugin, point, Code.ERROR, start_time)
             raise self._make_error(plugin, point, error) from error
-        if self._is_observed and not isinstance(result, ApiPlan):
-            seconds = time.perf_counter() - start_time
-            self._observer.observe_plugin_call(plugin.name, point, _get_result_code(result), seconds)
+        if self._observers and not isinstance(result, ApiPlan):
+            seconds, code = time.perf_counter() - start_time, _get_result_code(result)
+            for observer in self._observers:
+                observer.observe_plugin_call(plugin.name, point, code, seconds)
         return result
+
+    def _observe_call(self, plugin: NamedPlugin, point: str, code: Code, start_time: float) -> None:
+        seconds = time.perf_counter() - start_time
+        for observer in self._observers:
+            observer.observe_plugin_call(plugin.name, point, code, seconds)
 
     def observe_plan(self, plugin: NamedPlugin, point: str, status: Status | None, start_time: float) -> None:
         """Observe the execution of an `ApiPlan` of *plugin*; the duration includes the call that returned the plan."""
-        code = Code.SUCCESS if status is None else status.code
-        self._observer.observe_plugin_call(plugin.name, point, code, time.perf_counter() - start_time)
+        self._observe_call(plugin, point, Code.SUCCESS if status is None else status.code, start_time)
 
     def call_typed(
         self, plugin: NamedPlugin, point: str, result_type: type[T], method: Callable[..., T], *args: Any

@@ -14,7 +14,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from extender.config.releases import DEFAULT_RELEASE, Release
-from extender.framework.observer import ObservedEvent
+from extender.framework.observer import PluginObserver
 from extender.framework.profiles import Profile
 from extender.framework.status import Code
 from extender.metrics.families import MetricFamilies
@@ -36,8 +36,8 @@ def join_profiles(profiles: Iterable[str]) -> str:
     return ",".join(profiles)
 
 
-class PluginMetrics(Collector):
-    """A `framework.observer.PluginObserver` that counts plugin calls and samples their durations.
+class PluginMetrics(PluginObserver, Collector):
+    """Counts plugin calls and samples their durations.
 
     A runner that all profiles share calls `observe_plugin_call`, which has no profile. The label `profile` then
     contains all profiles, joined by commas. The observer of a single profile calls `observe_profile_plugin_call`.
@@ -109,6 +109,3 @@ class PluginMetrics(Collector):
         """Observe a run of all plugins of an extension point for one pod."""
         family = "scheduler_framework_extension_point_duration_seconds"
         self.families.observe(family, _UPSTREAM_EXTENSION_POINTS.get(point, point), code.label, profile, value=seconds)
-
-    def observe_event(self, event: ObservedEvent, labels: tuple[str, ...], value: float) -> None:
-        """Do nothing: only a scheduler has the metrics of these events."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from extender.framework.observer import ObservedEvent
+from extender.framework.observer import ObservedEvent, PluginObserver
 from extender.framework.status import Code
 from extender.metrics.families import MetricFamilies
 from extender.metrics.plugin_metrics import PluginMetrics
@@ -23,7 +23,7 @@ _EVENT_FAMILIES: Final[Mapping[ObservedEvent, tuple[str, str]]] = {
 """The counter and the histogram of an event; empty if there is none."""
 
 
-class ProfileObserver:
+class ProfileObserver(PluginObserver):
     """The plugin observer of a profile."""
 
     __slots__ = ("_families", "_plugins", "_profile")

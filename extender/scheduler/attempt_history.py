@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from extender.framework.observer import ObservedEvent
+from extender.framework.observer import PluginObserver
 from extender.framework.status import Code
 
 MAX_ATTEMPTS: Final = 1000
@@ -45,8 +45,8 @@ class AttemptRecord:
     plugin_seconds: Mapping[str, float] = field(default_factory=dict)
 
 
-class PluginTimer:
-    """Sums the time of each plugin in each scheduling cycle (implements `PluginObserver`).
+class PluginTimer(PluginObserver):
+    """Sums the time of each plugin in each scheduling cycle.
 
     The scheduling cycle ends before the binding cycle begins, so the cycles of two pods never overlap. For a pod group,
     the time of all members counts for the first one.
@@ -74,12 +74,6 @@ class PluginTimer:
         """Add the time of a call in a scheduling cycle; calls of binding cycles are ignored."""
         if point in _CYCLE_POINTS:
             self._current[plugin] = self._current.get(plugin, 0.0) + seconds
-
-    def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
-        """Do nothing."""
-
-    def observe_event(self, event: ObservedEvent, labels: tuple[str, ...], value: float) -> None:
-        """Do nothing."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The observer sees each plugin call and extension point, under the names of kube-scheduler's metrics."""
+"""Observers see each plugin call and extension point, under kube-scheduler's names. A slow plugin is reported once."""
 
 from random import Random
 
@@ -8,7 +8,8 @@ from extender.cycle.decision import ScheduleFailure, ScheduleResult
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.cycle.scheduling_cycle import schedule_pod
-from extender.framework.observer import NullObserver, ObservedEvent, ObserverPair
+from extender.framework.observer import ObservedEvent, SlowCallObserver
+from extender.framework.plugin_runner import PluginRunner
 from extender.framework.status import Code, Status
 from tests.build import make_cluster, make_node, make_pod
 
@@ -108,7 +109,25 @@ def test_an_added_observer_sees_the_calls_too() -> None:
 
 def test_two_observers_get_each_event() -> None:
     first, second = RecordingObserver(), RecordingObserver()
-    ObserverPair(ObserverPair(first, NullObserver()), second).observe_event(
-        ObservedEvent.PREEMPTION_EVALUATION, ("pod", "Success"), 0.5
-    )
+    runner = PluginRunner((first, SlowCallObserver(lambda _: None)))
+    runner.add_observer(second)
+    runner.observe_event(ObservedEvent.PREEMPTION_EVALUATION, ("pod", "Success"), 0.5)
     assert first.events == second.events == [(ObservedEvent.PREEMPTION_EVALUATION, ("pod", "Success"))]
+
+
+def test_a_slow_plugin_is_reported_once() -> None:
+    lines: list[str] = []
+    observer = SlowCallObserver(lines.append)
+    observer.observe_plugin_call("Own", "Filter", Code.SUCCESS, 0.1)
+    observer.observe_plugin_call("Own", "Filter", Code.SUCCESS, 0.25)
+    observer.observe_plugin_call("Own", "Score", Code.SUCCESS, 3.0)
+    assert lines == ['plugin "Own" is slow: one call of Filter took 250 ms, want at most 100 ms']
+    assert observer.slow_plugins == {"Own": 0.25}
+
+
+def test_an_exempt_plugin_is_not_reported() -> None:
+    lines: list[str] = []
+    observer = SlowCallObserver(lines.append, exempt_plugins=("NodeName",), threshold=0.01)
+    observer.observe_plugin_call("NodeName", "Filter", Code.SUCCESS, 1.0)
+    observer.observe_plugin_call("Own", "Filter", Code.SUCCESS, 0.02)
+    assert lines == ['plugin "Own" is slow: one call of Filter took 20 ms, want at most 10 ms']

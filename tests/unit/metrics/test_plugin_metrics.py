@@ -45,7 +45,7 @@ def test_points_have_upstream_s_names_and_four_of_them_count_evaluations() -> No
 
 def test_the_plugin_runner_reports_to_the_metrics() -> None:
     registry = CollectorRegistry()
-    runner = PluginRunner(PluginMetrics(registry, ["a"], lambda: 0.0))
+    runner = PluginRunner([PluginMetrics(registry, ["a"], lambda: 0.0)])
     cluster = make_cluster(make_node())
     runner.filter(AcceptingFilter(), make_pod_info(cluster=cluster), cluster.snapshot().view(), None)
     labels = 'extension_point="Filter",plugin="AcceptingFilter"'
