@@ -12,7 +12,7 @@ from extender.analysis.input import input_files, object_decoding, object_documen
 from extender.api import pod_limits
 from extender.basics import input_limits
 from extender.cache import pod_signature
-from extender.cache.tables import affinity_terms, change_log, node_table, selector_counts, symbols
+from extender.cache.tables import affinity_terms, history, node_table, selector_counts, symbols
 from extender.client import (
     connections,
     event_broadcaster,
@@ -136,7 +136,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "256": (selector_counts._MAX_UNUSED_LISTS, 256),
         "4,096": (affinity_terms._MAX_CACHED_LABELS, 4096),
     },
-    "Logs of changed nodes and pods": {"131,072": (change_log._BLOCK_SIZE * change_log._MAX_BLOCKS, 131_072)},
+    "Logs of changed nodes and pods": {"131,072": (history._BLOCK_SIZE * history._MAX_BLOCKS, 131_072)},
     "Attempts that pages show": {
         "1,000": (attempt_history.MAX_ATTEMPTS, 1000),
         "60 seconds": (attempt_history.MAX_SECONDS, 60),

@@ -1,8 +1,15 @@
 """The scheduler cache: the only writer of the tables. It is updated from watches or files and read through snapshots.
 
-Pods are identified by uid. A pod is pending, assigned to a node, or assumed (see `assumed_pods`).
+Pods are identified by uid. A pod is pending, assigned to a node, or assumed on a node, which the API server has not
+confirmed yet:
 
-Source: pkg/scheduler/backend/cache/cache.go, cacheImpl, cacheImpl.RemoveNode;
+    pending --assume--> assumed --confirm--> assigned
+                           |
+                           +-----forget----> pending
+
+An assumed pod never expires: it stays assumed until it is confirmed or forgotten.
+
+Source: pkg/scheduler/backend/cache/cache.go, cacheImpl, cacheImpl.AssumePod, cacheImpl.RemoveNode;
 pkg/scheduler/backend/queue/nominator.go, nominator; pkg/scheduler/eventhandlers.go,
 Scheduler.updatePodInSchedulingQueue, Scheduler.handleAssumedPodDeletion, Scheduler.deletePodFromSchedulingQueue
 (1.36).
@@ -15,12 +22,10 @@ from typing import TypeVar
 from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.cache.assumed_pods import AssumedPods, AssumeError
 from extender.cache.cluster_tables import ClusterTables
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import AssignedPodInfo, PodInfo, make_assigned_pod_info
-from extender.cache.pod_resources_options import make_pod_resources_options
-from extender.cache.pod_signature import SignatureCache
+from extender.cache.pod_signature import SignatureCache, make_pod_resources_options
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.object_store import ApiObject
 from extender.cache.tables.symbols import Symbols
@@ -30,6 +35,10 @@ PodOrNode = TypeVar("PodOrNode", Pod, Node)
 T = TypeVar("T", bound=ApiObject)
 
 _TERMINAL_PHASES = ("Succeeded", "Failed")
+
+
+class AssumeError(Exception):
+    """A pod cannot be assumed because it is already assumed or on a node: a bug in the caller."""
 
 
 class Cache:
@@ -66,7 +75,7 @@ class Cache:
         self._tables = ClusterTables(SignatureCache(Symbols(), make_pod_resources_options(gates)))
         self._has_composite_groups = "CompositePodGroup" in gates
         self._snapshot: Snapshot | None = None
-        self._assumed = AssumedPods()
+        self._assumed: dict[str, Pod | None] = {}  # by uid, the objects of pods that were updated since
         self._assigned: dict[str, AssignedPodInfo] = {}
         self._pending: dict[str, Pod] = {}
         self.write_count = 0
@@ -140,7 +149,7 @@ class Cache:
         """
         child = object.__new__(Cache)
         child._tables = self.snapshot().tables.fork()
-        child._snapshot, child._assumed = None, AssumedPods()
+        child._snapshot, child._assumed = None, {}
         child._has_composite_groups, child.write_count = self._has_composite_groups, self.write_count
         child._assigned, child._pending = dict(self._assigned), dict(self._pending)
         return child
@@ -213,14 +222,14 @@ class Cache:
             return
         if not pod.spec.node_name:
             if uid in self._assumed:
-                self._assumed.update(pod)
+                self._assumed[uid] = pod
             elif uid not in self._assigned:
                 self._pending[uid] = pod
                 self._add_pending_group_member(pod)
             return
         if self._pending.pop(uid, None) is not None:
             self.nominate(pod, "")
-        self._assumed.pop(uid)
+        self._assumed.pop(uid, None)
         assigned_pod = make_assigned_pod_info(pod, self._tables.signatures.get_signature(pod), pod.spec.node_name)
         old_pod, self._assigned[uid] = self._assigned.get(uid), assigned_pod
         if old_pod is None:
@@ -234,7 +243,7 @@ class Cache:
 
     def remove_pod(self, uid: str) -> None:
         """Remove a deleted or finished pod; an unknown uid is ignored."""
-        self._assumed.pop(uid)
+        self._assumed.pop(uid, None)
         pending_pod = self._pending.pop(uid, None)
         if pending_pod is not None:
             self.nominate(pending_pod, "")
@@ -256,8 +265,7 @@ class Cache:
         if uid in self._assigned:
             raise AssumeError(f"pod {pod.key} (uid {uid}) is on {self._assigned[uid].node_name} already")
         assigned_pod = make_assigned_pod_info(pod, self._tables.signatures.get_signature(pod), node_name, assumed=True)
-        self._assumed.add(assigned_pod)
-        self._assigned[uid] = assigned_pod
+        self._assumed[uid], self._assigned[uid] = None, assigned_pod
         if self._pending.pop(uid, None) is not None:
             self.nominate(pod, "")
         self._get_writable_tables().add_pod(assigned_pod)
@@ -271,12 +279,10 @@ class Cache:
         Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.ForgetPod (1.36).
         """
         uid = pod.metadata.uid or pod.key
-        assumed_pod, newest_pod = self._assumed.pop(uid)
-        if assumed_pod is None:
+        if uid not in self._assumed:
             return
-        del self._assigned[uid]
-        self._get_writable_tables().remove_pod(assumed_pod)
-        self._pending[uid] = newest_pod or pod
+        self._pending[uid] = self._assumed.pop(uid) or pod
+        self._get_writable_tables().remove_pod(self._assigned.pop(uid))
         self._add_pending_group_member(self._pending[uid])
 
     def nominate(self, pod: Pod, node_name: str) -> None:

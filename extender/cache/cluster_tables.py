@@ -18,9 +18,8 @@ from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.pod_signature import SignatureCache
 from extender.cache.tables.affinity_terms import AffinityTermTable
 from extender.cache.tables.arrays import IntArray
-from extender.cache.tables.change_log import ChangeLog
 from extender.cache.tables.claim_uses import ResourceClaimUseTable
-from extender.cache.tables.history import HistoryId, HistoryPosition
+from extender.cache.tables.history import ChangeLog, HistoryId, HistoryPosition
 from extender.cache.tables.host_ports import HostPortTable
 from extender.cache.tables.node_table import NodeTable, is_heartbeat
 from extender.cache.tables.object_store import ApiObject, ObjectStore

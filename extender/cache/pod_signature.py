@@ -22,12 +22,12 @@ from extender.api.requests import (
 )
 from extender.basics.byte_lru import ByteLRU
 from extender.basics.memo import Memo
-from extender.cache.fingerprint import fingerprint
 from extender.cache.pod_affinity import PodAffinityTerms, compile_pod_affinity_terms
-from extender.cache.spec_class import SpecClass, SpecClassCache
+from extender.cache.spec_class import SpecClass, SpecClassCache, fingerprint
 from extender.cache.tables.host_ports import HostPort, get_host_ports
 from extender.cache.tables.symbols import OTHER_RESOURCES, Symbols
 from extender.cache.tables.volume_uses import VolumeUses, collect_volume_uses
+from extender.config.feature_gates import FeatureGates
 
 _MAX_RECENT_BYTES = 16 << 20
 """Limit of the memory of recently used signatures, in bytes. It is enough for 1,180 signatures with keys of 500 bytes.
@@ -253,3 +253,18 @@ class SignatureCache:
             ),
         )
         return shared_pod, signature
+
+
+def make_pod_resources_options(gates: FeatureGates) -> PodResourcesOptions:
+    """Return the options for computing a pod's resources under *gates*.
+
+    Source: component-helpers/resource/helpers.go, PodRequests, determineEffectiveRequests;
+    pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, AllocatorFeatures (1.36).
+    """
+    return PodResourcesOptions(
+        use_status_resources="InPlacePodVerticalScaling" in gates,
+        pod_level_resources="PodLevelResources" in gates,
+        in_place_pod_level_resize="InPlacePodLevelResourcesVerticalScaling" in gates,
+        dra_node_allocatable="DRANodeAllocatableResources" in gates,
+        maximum_of_sums=gates.release.takes_maximum_of_resize_sums,
+    )

@@ -4,15 +4,25 @@ The pods of two Jobs often differ in labels and requested amounts, but most plug
 can cache such results by spec class.
 """
 
+import msgspec
 from msgspec.structs import replace
 
 from extender.api.kinds.pod import Container, PodSpec, ResourceRequirements
 from extender.api.kinds.struct_base import ResourceList
 from extender.basics.memo import Memo
-from extender.cache.fingerprint import fingerprint
 
 _MAX_CLASSES = 1 << 12
 _ZERO = "0"
+
+_encoder = msgspec.msgpack.Encoder(order="deterministic")
+
+
+def fingerprint(value: object) -> bytes:
+    """Encode *value* as bytes. Two values of one type have equal bytes if and only if the values are equal."""
+    try:
+        return _encoder.encode(value)
+    except OverflowError:  # a quantity written as a number beyond 64 bits
+        return repr(value).encode()
 
 
 class SpecClass(Memo):

@@ -26,7 +26,7 @@ import numpy as np
 
 from extender.api.requests import pod_requests
 from extender.cache.pod_info import PodInfo
-from extender.cache.pod_resources_options import make_pod_resources_options
+from extender.cache.pod_signature import make_pod_resources_options
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import FloatArray, IntArray
 from extender.config.errors import FieldError

@@ -47,7 +47,7 @@ from extender.api.requests import is_dra_extended_resource
 from extender.basics.clock import Clock, SystemClock
 from extender.cache.device_classes import map_resources_to_device_classes
 from extender.cache.pod_info import PodInfo
-from extender.cache.pod_resources_options import make_pod_resources_options
+from extender.cache.pod_signature import make_pod_resources_options
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
 from extender.cache.tables.history import HistoryId

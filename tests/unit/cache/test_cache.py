@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from extender.api.matching import NOTHING, selector_from_labels
-from extender.cache.assumed_pods import AssumeError
-from extender.cache.cache import Cache
+from extender.cache.cache import AssumeError, Cache
 from extender.cache.cluster_tables import ClusterTables
 from extender.cache.tables.closed_tables import ClosedSnapshotError
 from extender.cache.tables.pod_selectors import PodMatcher, PodSelector
