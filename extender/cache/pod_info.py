@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 from msgspec.structs import replace
 
@@ -55,10 +56,10 @@ class AssignedPodInfo:
         return self.signature.priority
 
     @property
-    def start_time(self) -> float | None:
-        """`status.startTime` in seconds since 1970, or None if the pod has not started."""
+    def start_time(self) -> float:
+        """`status.startTime` in seconds since 1970; infinite, later than any other time, if the pod has not started."""
         start_time = self.pod.status.start_time
-        return start_time.timestamp() if start_time else None
+        return start_time.timestamp() if start_time else inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)

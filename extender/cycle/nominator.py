@@ -6,6 +6,7 @@ Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPlu
 addGENominatedPods (1.36).
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,13 @@ from extender.framework.extension_points import PreFilterExtensions
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import FilterColumn
+
+
+def select_nominated_pods(nominated_pods: Iterable[PodInfo], pod: PodInfo) -> list[PodInfo]:
+    """Return those of the pods nominated for a node that count for *pod*: other pods of at least its priority."""
+    return [
+        nominated for nominated in nominated_pods if nominated.priority >= pod.priority and nominated.uid != pod.uid
+    ]
 
 
 def run_filters_with_nominated_pods(
@@ -45,9 +53,7 @@ def run_filters_with_nominated_pods(
         row = snapshot.row(name)
         if row is None or not filter_results.evaluated_mask[row]:
             continue
-        nominated_pods = [
-            pod_info for pod_info in pod_infos if pod_info.priority >= pod.priority and pod_info.uid != pod.uid
-        ]
+        nominated_pods = select_nominated_pods(pod_infos, pod)
         if nominated_pods:
             nominated_by_row[row] = [hypothesis.assume_pod(pod_info, name) for pod_info in nominated_pods]
     if not nominated_by_row:

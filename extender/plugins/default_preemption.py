@@ -65,8 +65,7 @@ from extender.preemption.candidates import CandidateLimit, find_candidates
 from extender.preemption.eligibility import get_ineligibility_reason
 from extender.preemption.group_victims_on_node import has_group_victims
 from extender.preemption.plan import PreemptionPlan, describe_placement
-from extender.preemption.pod_group_preemption import preempt_for_pod_group
-from extender.preemption.pod_group_victims import preempt_for_failed_group
+from extender.preemption.pod_group_preemption import preempt_for_failed_group, preempt_for_pod_group
 from extender.preemption.select_candidate import select_candidate
 
 _PREFIX = "preemption: "
@@ -205,7 +204,7 @@ class DefaultPreemption:
             labels = (group_result.status.code.label,)
             attempt.runtime.runner.observe_event(ObservedEvent.POD_GROUP_PREEMPTION, labels, 1.0)
             return group_result
-        result = yield from preempt_for_pod_group(attempt.group, attempt.pods, attempt.snapshot)
+        result = yield from preempt_for_pod_group(attempt)
         if isinstance(result, Status):
             return PodGroupPostFilterResult(result)
         return PodGroupPostFilterResult(SUCCESS, plan=result)
@@ -242,9 +241,8 @@ class DefaultPreemption:
 
 
 def _get_pod_group(pod: PodInfo, snapshot: Snapshot) -> PodGroup | None:
-    membership = pod.spec.scheduling_group
-    name = membership.pod_group_name if membership is not None else None
-    return snapshot.get_object(PodGroup, f"{pod.namespace}/{name}") if name else None
+    key = get_pod_group_key(pod.pod)
+    return None if key is None else snapshot.get_object(PodGroup, key)
 
 
 def _find_root_group(pod: PodInfo, snapshot: Snapshot) -> Group | None:

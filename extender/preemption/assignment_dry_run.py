@@ -18,7 +18,7 @@ from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins, run_unreserve_plugins
 from extender.cycle.filter import FilterResults
-from extender.cycle.nominator import run_filters_on_row
+from extender.cycle.nominator import run_filters_on_row, select_nominated_pods
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
 from extender.framework.extension_points import PreFilterExtensions
@@ -139,11 +139,8 @@ class AssignmentDryRun:
 
         Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPluginsWithNominatedPods (1.37).
         """
-        nominated_pods = [
-            pod_info
-            for pod_info in self._hypothesis.snapshot().nominated_pods(assignment.node_name)
-            if pod_info.priority >= assignment.pod.priority and pod_info.uid != assignment.pod.uid
-        ]
+        pods_of_node = self._hypothesis.snapshot().nominated_pods(assignment.node_name)
+        nominated_pods = select_nominated_pods(pods_of_node, assignment.pod)
         rejection = self._filter_with_nominated(assignment, nominated_pods) if nominated_pods else None
         return rejection or self._run_filter_plugins(assignment)
 

@@ -18,6 +18,7 @@ from extender.cache.pod_info import AssignedPodInfo, PodInfo, make_assigned_pod_
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.cycle.filter import FilterResults
+from extender.cycle.nominator import select_nominated_pods
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
 from extender.framework.extension_points import BatchPreFilterExtensions, PreFilterExtensions
@@ -284,11 +285,9 @@ def _find_nominated_pods_by_row(inputs: DryRunInputs, rows: IntArray) -> dict[in
         row = snapshot.row(name)
         if row is not None and row in row_set:
             nominated_pods = [
-                pod_info for pod_info in pod_infos if pod_info.priority >= pod.priority and pod_info.uid != pod.uid
+                make_assigned_pod_info(pod_info.pod, pod_info.signature, name, assumed=True)
+                for pod_info in select_nominated_pods(pod_infos, pod)
             ]
             if nominated_pods:
-                nominated_by_row[row] = [
-                    make_assigned_pod_info(pod_info.pod, pod_info.signature, name, assumed=True)
-                    for pod_info in nominated_pods
-                ]
+                nominated_by_row[row] = nominated_pods
     return nominated_by_row

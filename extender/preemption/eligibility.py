@@ -15,15 +15,6 @@ _PREEMPTION_POLICY_NEVER = "not eligible due to preemptionPolicy=Never."
 _TERMINATING_VICTIM = "not eligible due to a terminating pod on the nominated node."
 
 
-def is_preemption_allowed(victim: AssignedPodInfo, preemptor: PodInfo) -> bool:
-    """Return whether *preemptor* may preempt *victim*.
-
-    Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
-    DefaultPreemption.SelectVictimsOnNode (1.36).
-    """
-    return victim.priority < preemptor.priority
-
-
 def get_ineligibility_reason(
     pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis, *, has_group_victims: bool = False
 ) -> str:
@@ -38,18 +29,13 @@ def get_ineligibility_reason(
     if pod.spec.preemption_policy == "Never":
         return _PREEMPTION_POLICY_NEVER
     nominated_node_name = pod.pod.status.nominated_node_name
-    if not nominated_node_name or diagnosis.get_rejection_code(snapshot.row(nominated_node_name)) is Code.UNRESOLVABLE:
+    row = snapshot.row(nominated_node_name)
+    if row is None or diagnosis.get_rejection_code(row) is Code.UNRESOLVABLE:
         return ""
-    if snapshot.row(nominated_node_name) is None:
-        return ""
-    pods_on_node = snapshot.pods_on(nominated_node_name).values()
-    for victim in filter(is_being_preempted, pods_on_node):
-        is_allowed = is_preemption_allowed(victim, pod)
-        if has_group_victims:
-            is_allowed = get_victim_priority(victim, snapshot) < pod.priority
-        if not is_allowed:
-            continue
-        return _TERMINATING_VICTIM
+    for victim in filter(is_being_preempted, snapshot.pods_on(nominated_node_name).values()):
+        priority = get_victim_priority(victim, snapshot) if has_group_victims else victim.priority
+        if priority < pod.priority:
+            return _TERMINATING_VICTIM
     return ""
 
 

@@ -20,10 +20,8 @@ from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
 from extender.preemption.disruption_budgets import Budgets, find_violating_pods, list_budgets
 from extender.preemption.dry_run import DryRun, DryRunInputs
-from extender.preemption.eligibility import is_preemption_allowed
 from extender.preemption.plan import Candidate
-from extender.preemption.pod_importance import order_by_importance
-from extender.preemption.victims import find_potential_victims, select_victims
+from extender.preemption.victims import find_potential_victims, order_by_importance, select_victims
 
 MAX_PODS_PER_PART: Final = 4_000
 """Limit of the pods on the nodes that are reviewed together, which takes some ten milliseconds."""
@@ -140,7 +138,7 @@ def _find_evictable_pods(pod: PodInfo, snapshot: Snapshot, name: str, uids: Sequ
     """Return the pods with *uids* on node *name* that *pod* may preempt, without duplicates."""
     pods_on_node = snapshot.pods_on(name)
     victims = (pods_on_node[uid] for uid in dict.fromkeys(uids) if uid in pods_on_node)
-    return [victim for victim in victims if is_preemption_allowed(victim, pod)]
+    return [victim for victim in victims if victim.priority < pod.priority]
 
 
 def _find_missing_uids(snapshot: Snapshot, name: str, uids: Sequence[str]) -> tuple[str, ...]:

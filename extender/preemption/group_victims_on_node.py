@@ -15,7 +15,7 @@ from extender.preemption.assignment_dry_run import Assignment, AssignmentDryRun
 from extender.preemption.disruption_budgets import Budgets
 from extender.preemption.dry_run import DryRunInputs
 from extender.preemption.plan import Candidate
-from extender.preemption.preemption_units import list_units_on_node
+from extender.preemption.preemption_units import list_units_on_node, select_potential_victims
 from extender.preemption.victims import NO_VICTIMS
 
 
@@ -51,12 +51,10 @@ def _select_victims(inputs: DryRunInputs, node_name: str, budgets: Budgets) -> C
         PluginError: a plugin failed to update its state.
     """
     release = inputs.profile.release
-    units = [
-        unit for unit in list_units_on_node(node_name, inputs.snapshot, release) if unit.priority < inputs.pod.priority
-    ]
+    units_on_node = list_units_on_node(node_name, inputs.snapshot, release)
+    units = select_potential_victims(units_on_node, inputs.pod.priority, release)
     if not units:
         return unresolvable_status(NO_VICTIMS)
-    units.sort(key=lambda unit: unit.get_importance_key(release))
     pre_filter_run = inputs.pre_filter_run
     assignment = Assignment(inputs.pod, node_name, pre_filter_run.cycle_state, pre_filter_run.skipped_plugins)
     dry_run = AssignmentDryRun(inputs.snapshot, [assignment], inputs.profile, inputs.runtime)

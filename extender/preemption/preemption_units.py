@@ -21,7 +21,6 @@ from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.snapshot import Snapshot
 from extender.config.releases import Release
-from extender.preemption.pod_importance import get_start_time
 
 
 @dataclass(slots=True)
@@ -48,13 +47,13 @@ class PreemptionUnit:
         first pod in 1.36, and that of its oldest pod since 1.37.
         """
         in_group = self.pods[0].pod.spec.scheduling_group is not None
-        start_times = map(get_start_time, self.pods if release.has_group_victims else self.pods[:1])
+        pods = self.pods if release.has_group_victims else self.pods[:1]
         return (
             -self.priority,
             not self.is_composite,
             not in_group,
             -len(self.pods) if in_group else 0,
-            min(start_times),
+            min(pod.start_time for pod in pods),
         )
 
 
@@ -72,6 +71,12 @@ def get_victim_priority(pod: AssignedPodInfo, snapshot: Snapshot) -> int:
     """
     groups = _list_groups(pod.pod, snapshot)
     return get_group_priority(groups[-1][1]) if groups else pod.priority
+
+
+def select_potential_victims(units: Iterable[PreemptionUnit], priority: int, release: Release) -> list[PreemptionUnit]:
+    """Return the *units* of a lower priority than *priority*, the most important first."""
+    lower_priority_units = (unit for unit in units if unit.priority < priority)
+    return sorted(lower_priority_units, key=lambda unit: unit.get_importance_key(release))
 
 
 def list_units(snapshot: Snapshot, release: Release) -> list[PreemptionUnit]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from extender.preemption.plan import Candidate, PreemptionPlan
-from extender.preemption.pod_importance import get_start_time
 
 _PRIORITY_OFFSET = 1 << 31
 """Added to each priority, so that more victims have a higher sum even if their priorities are negative."""
@@ -33,7 +32,7 @@ def _count_victims(candidate: Candidate) -> float:
 def _get_negated_start_time(candidate: Candidate) -> float:
     """Return the earliest start time of the victims of the highest priority, negated so that the latest is best."""
     highest = max([victim.signature.priority for victim in candidate.victims])
-    return -min([get_start_time(victim) for victim in candidate.victims if victim.signature.priority == highest])
+    return -min([victim.start_time for victim in candidate.victims if victim.signature.priority == highest])
 
 
 _CRITERIA: tuple[Callable[[Candidate], float], ...] = (

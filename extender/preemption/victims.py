@@ -3,8 +3,8 @@
 Many nodes are processed together: step k tries to reprieve the k-th pod of every node.
 
 Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
-DefaultPreemption.SelectVictimsOnNode; pkg/scheduler/framework/preemption/preemption.go, Evaluator.DryRunPreemption
-(1.36).
+DefaultPreemption.SelectVictimsOnNode; pkg/scheduler/framework/preemption/preemption.go, Evaluator.DryRunPreemption;
+pkg/scheduler/util/utils.go, MoreImportantPod (1.36).
 """
 
 from collections import Counter
@@ -17,11 +17,10 @@ import numpy as np
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.arrays import BoolArray, FloatArray, IntArray
 from extender.preemption.disruption_budgets import Budgets, find_violating_pods
 from extender.preemption.dry_run import DryRun, DryRunInputs
 from extender.preemption.plan import Candidate
-from extender.preemption.pod_importance import order_by_importance
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
 """The reason of a node without pods of lower priority.
@@ -70,8 +69,30 @@ def find_potential_victims(pod: PodInfo, snapshot: Snapshot, rows: IntArray) -> 
     pods_by_row = snapshot.pods_by_row(rows)
     counts = np.fromiter(map(len, pods_by_row), dtype=np.int64, count=len(pods_by_row))
     batch = PodBatch(list(chain.from_iterable(pods_by_row)), np.repeat(rows, counts))
-    # This is `is_preemption_allowed`, evaluated once per signature.
     return batch.select(np.flatnonzero(batch.map_signatures(lambda signature: signature.priority) < pod.priority))
+
+
+def order_by_importance(pods: PodBatch, node_numbers: IntArray) -> IntArray:
+    """Return indices of *pods* by node, then by descending priority, then by start time: int64.
+
+    Args:
+        pods: the pods in any order; equally important pods keep their order.
+        node_numbers: a number for the node of each pod: int64.
+    """
+    priorities = pods.map_signatures(lambda signature: signature.priority)
+    order: IntArray = np.lexsort((-priorities, node_numbers))
+    ordered_priorities, ordered_node_numbers = priorities[order], node_numbers[order]
+    has_equal_priority = (ordered_priorities[1:] == ordered_priorities[:-1]) & (
+        ordered_node_numbers[1:] == ordered_node_numbers[:-1]
+    )
+    if not has_equal_priority.any():
+        return order  # start times are needed only for equal priorities
+    needs_start_time = np.zeros(len(pods), dtype=np.bool_)
+    needs_start_time[order[1:][has_equal_priority]] = needs_start_time[order[:-1][has_equal_priority]] = True
+    start_times: FloatArray = np.zeros(len(pods), dtype=np.float64)
+    indices = np.flatnonzero(needs_start_time).tolist()
+    start_times[needs_start_time] = [pods.pods[index].start_time for index in indices]
+    return np.lexsort((start_times, -priorities, node_numbers))
 
 
 def select_victims(

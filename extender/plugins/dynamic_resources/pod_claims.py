@@ -20,6 +20,7 @@ from extender.api.kinds.devices import (
 from extender.api.kinds.pod import Pod, PodResourceClaim
 from extender.api.kinds.pod_group import PodGroup, PodGroupResourceClaim
 from extender.api.requests import incoming_pod_requests, is_dra_extended_resource
+from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.framework.status import Status, error_status, unresolvable_status
@@ -250,8 +251,9 @@ def find_unused_pod_group_claim(pod: Pod, snapshot: Snapshot) -> ResourceClaim |
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PostFilter (1.36).
     """
     group = get_pod_group(pod, snapshot)
+    key = get_pod_group_key(pod)
     if not isinstance(group, PodGroup) or any(
-        _is_in_same_group(assigned_pod.pod, pod) for assigned_pod in snapshot.assigned_pods()
+        get_pod_group_key(other.pod) == key for other in snapshot.assigned_pods()
     ):
         return None
     for group_claim in group.spec.resource_claims:
@@ -269,9 +271,3 @@ def find_unused_pod_group_claim(pod: Pod, snapshot: Snapshot) -> ResourceClaim |
 def _get_generated_claim_name(group: PodGroup, claim_name: str) -> str | None:
     statuses = group.status.resource_claim_statuses
     return next((status.resource_claim_name for status in statuses if status.name == claim_name), None)
-
-
-def _is_in_same_group(assigned_pod: Pod, pod: Pod) -> bool:
-    return assigned_pod.metadata.namespace == pod.metadata.namespace and get_pod_group_name(
-        assigned_pod
-    ) == get_pod_group_name(pod)
