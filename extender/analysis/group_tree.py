@@ -6,7 +6,7 @@ from typing import Any
 
 from extender.analysis.text_table import format_count
 from extender.cache.snapshot import Snapshot
-from extender.cycle.pod_group.completed_decisions import CompletedDecision, complete_group_decisions
+from extender.cycle.pod_group.post_filter import CompletedDecision, complete_group_decisions
 from extender.cycle.pod_group_members import GroupDecision
 from extender.framework.pod_group_points import PodGroupInfo
 from extender.plugin_parts.group_quorum import get_min_count

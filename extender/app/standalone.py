@@ -36,8 +36,8 @@ from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.framework.status import Status
 from extender.metrics.scheduler_metrics import SchedulerMetrics
+from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
-from extender.queueing.queue_settings import QueueSettings
 from extender.queueing.scheduling_queue import SchedulingQueue
 from extender.scheduler.api_writer import ApiWriter, EventRecorder
 from extender.scheduler.context import SchedulerContext

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from extender.cache.snapshot import Snapshot
-from extender.cycle.pod_group.child_groups import schedule_child_groups
-from extender.cycle.pod_group.placement_feasible import schedule_members_while_feasible
+from extender.cycle.pod_group.placement_feasible import schedule_child_groups, schedule_members_while_feasible
 from extender.cycle.pod_group_members import (
     ALL_NODES,
     POD_GROUP_UNSCHEDULABLE_TEXT,

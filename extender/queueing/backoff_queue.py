@@ -13,7 +13,7 @@ from typing import Any
 
 from extender.basics.backoff import calculate_backoff
 from extender.basics.heap import KeyedHeap
-from extender.queueing.queued_pod_group_info import QueuedEntity
+from extender.queueing.queued_entities import QueuedEntity
 
 ORDERING_WINDOW = 1.0
 """The length of a window in seconds. Pods whose backoffs expire in one window are ordered by priority.

@@ -5,6 +5,7 @@ PriorityQueue.runPreEnqueuePlugins (1.37).
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from extender.basics.heap import KeyedHeap
@@ -13,10 +14,37 @@ from extender.framework.events import ClusterEvent
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
 from extender.queueing.backoff_queue import BackoffQueue
-from extender.queueing.queue_settings import QueueSettings
-from extender.queueing.queued_pod_group_info import QueuedEntity, get_entity_type
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_entities import QueuedEntity, QueuedPodInfo, get_entity_type
 from extender.queueing.queueing_hints import QueueingHints, QueueingStrategy
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """Settings of the queue.
+
+    Attributes:
+        initial_backoff: the backoff after the first failure, in seconds.
+        max_backoff: the maximum backoff, in seconds.
+        max_in_unschedulable_pods_duration: the time after which an unschedulable pod is requeued without an event, in
+            seconds.
+        pop_from_backoff_q: the gate SchedulerPopFromBackoffQ.
+        generic_workload: the gate GenericWorkload. With it, members of pod groups always back off after a rejection,
+            and are not popped from the backoff queue before the next event. kube-scheduler pops these pods, and so
+            retries a group endlessly while no other pod is queued.
+        composite_groups: the gate CompositePodGroup.
+
+    Source: pkg/scheduler/apis/config/validation/validation.go, ValidateKubeSchedulerConfiguration (1.36);
+    pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushUnschedulablePodsLeftover (1.36);
+    pkg/scheduler/backend/queue/active_queue.go, activeQueue.unlockedPop (1.36).
+    """
+
+    initial_backoff: float = 1.0
+    max_backoff: float = 10.0
+    max_in_unschedulable_pods_duration: float = 300.0
+    pop_from_backoff_q: bool = True
+    generic_workload: bool = False
+    composite_groups: bool = False
+
 
 PreEnqueueRunner = Callable[[PodInfo, str], Status | None]
 """Runs the PreEnqueue plugins for a pod, and returns the status of the plugin that gates it, or None.

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 
 from extender.framework.events import ClusterEvent
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_entities import QueuedPodInfo
 
 
 class InFlightEvents:

@@ -23,10 +23,8 @@ from extender.cache.pod_groups import get_pod_group_key
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
-from extender.queueing.entity_queues import MoveObserver, PreEnqueueRunner
-from extender.queueing.queue_settings import QueueSettings
-from extender.queueing.queued_pod_group_info import QueuedEntity, QueuedPodGroupInfo, make_queue_key
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.entity_queues import MoveObserver, PreEnqueueRunner, QueueSettings
+from extender.queueing.queued_entities import QueuedEntity, QueuedPodGroupInfo, QueuedPodInfo, make_queue_key
 from extender.queueing.queueing_hints import PreQueueingHintObserver, QueueingHintObserver, QueueingStrategy
 from extender.queueing.scheduling_queue import SCHEDULE_ATTEMPT_FAILURE, SchedulingQueue
 from extender.queueing.workload_forest import WorkloadForest

@@ -14,7 +14,7 @@ from extender.framework.events import ActionType, ClusterEvent, ClusterEventWith
 from extender.framework.extension_points import EnqueueExtensions, Filter, Permit, PreEnqueue, PreFilter, Reserve
 from extender.framework.plugin_errors import PLUGIN_EXCEPTIONS
 from extender.framework.profiles import Profile
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_entities import QueuedPodInfo
 
 WILDCARD_EVENT = ClusterEventWithHint(EventResource.ANY, ActionType.ALL)
 """The registration of plugins without `events_to_register`, and of outbound extenders.

@@ -12,11 +12,9 @@ from extender.cache.group_hierarchy import Group
 from extender.cache.pod_info import PodInfo
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
-from extender.queueing.entity_queues import EntityQueues, MoveObserver, PreEnqueueRunner
+from extender.queueing.entity_queues import EntityQueues, MoveObserver, PreEnqueueRunner, QueueSettings
 from extender.queueing.in_flight_events import InFlightEvents
-from extender.queueing.queue_settings import QueueSettings
-from extender.queueing.queued_pod_group_info import QueuedEntity, QueuedPodGroupInfo, get_entity_type
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_entities import QueuedEntity, QueuedPodGroupInfo, QueuedPodInfo, get_entity_type
 from extender.queueing.queueing_hints import (
     PreQueueingHintObserver,
     QueueingHintObserver,

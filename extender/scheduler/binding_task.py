@@ -21,7 +21,7 @@ from extender.framework.api_plan import ApiCall
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
 from extender.framework.waiting_pods import WaitingPod
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_entities import QueuedPodInfo
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
 from extender.scheduler.attempt_history import AttemptRecord

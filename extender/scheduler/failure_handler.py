@@ -23,7 +23,7 @@ from extender.client.events import truncate_note
 from extender.framework.api_plan import ApiCall
 from extender.framework.events import ActionType, ClusterEvent, EventResource
 from extender.framework.status import Status
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_entities import QueuedPodInfo
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
 from extender.scheduler.attempt_history import AttemptRecord

@@ -28,8 +28,7 @@ from extender.framework.profiles import Profile
 from extender.framework.status import SUCCESS, Code, Status, error_status
 from extender.preemption.plan import GroupPreemptionPlan
 from extender.queueing.pod_group_queue import PodGroupQueue
-from extender.queueing.queued_pod_group_info import QueuedEntity, QueuedPodGroupInfo
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_entities import QueuedEntity, QueuedPodGroupInfo, QueuedPodInfo
 from extender.scheduler.binder import make_unreserve_calls
 from extender.scheduler.context import SchedulerContext, log
 from extender.scheduler.evictions import execute_post_filter_plans, preempt_for_group

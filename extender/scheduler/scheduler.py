@@ -19,7 +19,7 @@ from extender.event_loop.turn_budget import wait_for_turn
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_entities import QueuedPodInfo
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
 from extender.scheduler.binding_task import BindingTask, fail_binding, run_binding_cycle

@@ -11,7 +11,7 @@ from typing import Final
 
 from extender.analysis.text_table import format_count
 from extender.basics.clock import Clock
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_entities import QueuedPodInfo
 from extender.queueing.scheduling_queue import SchedulingQueue
 from extender.scheduler.attempt_history import MAX_SECONDS, AttemptCounts, AttemptHistory, AttemptRecord
 from extender.ui.waiting_view import format_seconds

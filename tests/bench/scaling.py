@@ -22,7 +22,7 @@ from extender.app import wiring
 from extender.basics import gc_tuning
 from extender.cache.cache import Cache
 from extender.framework.events import ActionType, ClusterEvent, EventResource
-from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.scheduling_queue import SchedulingQueue
 from tests.bench.arguments import check_names
 from tests.bench.core import schedule_pods

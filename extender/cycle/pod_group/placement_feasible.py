@@ -1,10 +1,13 @@
-"""Schedule the members of a pod group until PlacementFeasible plugins find that the group cannot be scheduled.
+"""Schedule the members or child groups of a group until PlacementFeasible plugins find that it cannot be scheduled.
 
 Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingDefaultAlgorithm;
 pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPlacementFeasiblePlugins (1.37).
 """
 
-from extender.cache.group_hierarchy import Group
+from collections.abc import Callable
+from itertools import chain
+
+from extender.cache.group_hierarchy import Group, GroupKey
 from extender.cache.snapshot import Snapshot
 from extender.cycle.pod_group_members import (
     ALL_NODES,
@@ -15,6 +18,7 @@ from extender.cycle.pod_group_members import (
     MemberResult,
     MemberSteps,
 )
+from extender.framework.api_plan import ApiCall
 from extender.framework.plugin_runner import PluginError
 from extender.framework.pod_group_points import Placement, PlacementFeasible, PlacementProgress
 from extender.framework.status import SUCCESS, Code, Status, error_status, unschedulable_status
@@ -53,6 +57,67 @@ def schedule_members_while_feasible(
     if status.code is Code.WAIT:
         status = unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, *status.reasons)
     return GroupDecision(status, tuple(members), placement=placement, unreserve_calls=group_hypothesis.unreserve_calls)
+
+
+ScheduleChild = Callable[[GroupAttempt, Snapshot, Placement], MemberSteps[GroupDecision]]
+"""A function that schedules a child group on the nodes of the composite pod group's placement."""
+
+
+def schedule_child_groups(
+    attempt: GroupAttempt, snapshot: Snapshot, placement: Placement, schedule_child: ScheduleChild
+) -> MemberSteps[GroupDecision]:
+    """Schedule the child groups of *attempt* one after another on the nodes of *placement*.
+
+    Members of a child group that can be scheduled are assumed on their nodes for the child groups after it. After an
+    error, the decision has no decisions of child groups.
+
+    Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.compositePodGroupSchedulingDefaultAlgorithm,
+    Scheduler.podGroupSchedulingRecursiveAlgorithm, Scheduler.assumeSubtreeWithRevert (1.37).
+    """
+    group_hypothesis = GroupHypothesis(attempt, snapshot)
+    progress = PlacementProgress(0, len(attempt.group.children))
+    children: dict[GroupKey, GroupDecision] = {}
+    unreserve_calls: dict[str, tuple[ApiCall, ...]] = {}
+    status = run_placement_feasible_plugins(attempt, snapshot, progress)
+    try:
+        for child in attempt.group.children if status.code in {Code.SUCCESS, Code.WAIT} else ():
+            decision = yield from schedule_child(
+                attempt.select_child(child), group_hypothesis.hypothesis.snapshot(), placement
+            )
+            unreserve_calls |= {uid: tuple(calls) for uid, calls in decision.unreserve_calls.items()}
+            error = (
+                decision.status
+                if decision.status.code is Code.ERROR
+                else _assume_members(attempt, group_hypothesis, decision)
+            )
+            if error is not None:
+                status = error_status(f"composite pod group evaluation failed due to child error: {error.message}")
+                break
+            children[child.group_key] = decision
+            progress = PlacementProgress(progress.scheduled + decision.status.is_success, progress.remaining - 1)
+            status = run_placement_feasible_plugins(attempt, snapshot, progress)
+            if status.code in {Code.ERROR, Code.UNSCHEDULABLE}:
+                break
+    finally:
+        group_hypothesis.unreserve_all()
+    unreserve_calls |= group_hypothesis.unreserve_calls
+    if status.code is Code.ERROR:
+        children = {}
+    elif status.code is Code.WAIT:
+        status = unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, *status.reasons)
+    members = tuple(chain.from_iterable(child.members for child in children.values()))
+    return GroupDecision(status, members, placement=placement, unreserve_calls=unreserve_calls, children=children)
+
+
+def _assume_members(attempt: GroupAttempt, group_hypothesis: GroupHypothesis, decision: GroupDecision) -> Status | None:
+    """Assume the scheduled members of a child group on their nodes. Return an error if a Reserve plugin rejects one."""
+    for member in decision.scheduled_members:
+        if attempt.is_dry_run:
+            group_hypothesis.fork()  # the reprieve of victims reads the state of the member
+        assumed = group_hypothesis.assume_member(member.pod, member.decision)
+        if not assumed.status.is_success:
+            return error_status(f"failed to assume the subtree: {assumed.status.message}")
+    return None
 
 
 def run_placement_feasible_plugins(attempt: GroupAttempt, snapshot: Snapshot, progress: PlacementProgress) -> Status:

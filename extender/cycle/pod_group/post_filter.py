@@ -1,11 +1,12 @@
 """Run the PodGroupPostFilter plugins for a pod group that cannot be scheduled, and report the result to its members.
 
 Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPodGroupPostFilterPlugins;
-pkg/scheduler/schedule_one_podgroup.go, applyPodGroupPostFilterResult, Scheduler.submitPodGroupAlgorithmResult (1.37).
+pkg/scheduler/schedule_one_podgroup.go, completeCompositePodGroupAlgorithmResultMap, applyPodGroupPostFilterResult,
+Scheduler.submitPodGroupAlgorithmResult (1.37).
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,6 @@ from extender.cache.group_hierarchy import Group, GroupKey
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.cycle.pod_group.completed_decisions import complete_group_decisions
 from extender.cycle.pod_group_members import (
     POD_GROUP_UNSCHEDULABLE_TEXT,
     GroupAttempt,
@@ -24,7 +24,12 @@ from extender.cycle.pod_group_members import (
 )
 from extender.framework.api_plan import ApiPlan
 from extender.framework.plugin_runner import PluginError
-from extender.framework.pod_group_points import DryRunGenerator, PodGroupPostFilter, PodGroupPostFilterResult
+from extender.framework.pod_group_points import (
+    DryRunGenerator,
+    PodGroupInfo,
+    PodGroupPostFilter,
+    PodGroupPostFilterResult,
+)
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status, error_status, unschedulable_status
 
@@ -137,6 +142,40 @@ def _advance_generator(
             return result
 
     return attempt.runtime.runner.call(plugin, "PodGroupPostFilter", advance)
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedDecision:
+    """The decision for one group of a tree.
+
+    Attributes:
+        group: the group.
+        decision: its decision. A group that was not tried, or that could be scheduled if the group above could, has the
+            status of the group above and no results of members.
+        status_owner: the group whose status it is. kube-scheduler appends the messages of PodGroupPostFilter plugins
+            once for each group with the same status.
+    """
+
+    group: PodGroupInfo
+    decision: GroupDecision
+    status_owner: GroupKey
+
+
+def complete_group_decisions(group: PodGroupInfo, decision: GroupDecision) -> list[CompletedDecision]:
+    """Return the decisions of all groups of the tree *group*, of which *decision* is the outcome; the root is first."""
+    root = CompletedDecision(group, decision, group.group_key)
+    return [root, *_complete_children(root)]
+
+
+def _complete_children(parent: CompletedDecision) -> Iterator[CompletedDecision]:
+    for child in parent.group.children:
+        decision = parent.decision.children.get(child.group_key)
+        completed = CompletedDecision(child, decision or GroupDecision(parent.decision.status), child.group_key)
+        if decision is None or (decision.status.is_success and not parent.decision.status.is_success):
+            inherited = GroupDecision(parent.decision.status, children={} if decision is None else decision.children)
+            completed = CompletedDecision(child, inherited, parent.status_owner)
+        yield completed
+        yield from _complete_children(completed)
 
 
 def apply_post_filter_run(

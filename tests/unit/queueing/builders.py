@@ -8,9 +8,9 @@ from extender.cache.pod_info import PodInfo
 from extender.config.releases import RELEASE_1_36, Release
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from extender.framework.status import Status, unresolvable_status
+from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
-from extender.queueing.queue_settings import QueueSettings
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_entities import QueuedPodInfo
 from tests.build import make_cluster, make_node, make_pod
 from tests.unit.cycle.fakes import RejectingFilter, make_profile
 

@@ -5,7 +5,7 @@ import pytest
 from extender.basics.backoff import calculate_backoff
 from extender.plugins.priority_sort import PrioritySort
 from extender.queueing.backoff_queue import BackoffQueue
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_entities import QueuedPodInfo
 from tests.build import make_cluster, make_pod
 
 QUEUE_SORT = PrioritySort()

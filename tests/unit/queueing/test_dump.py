@@ -10,7 +10,7 @@ from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from extender.framework.profiles import Profile
 from extender.queueing.dump import dump_nodes, dump_queue
-from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.scheduling_queue import SchedulingQueue
 from tests.build import make_cluster, make_node, make_pod
 

@@ -2,7 +2,7 @@
 
 from extender.framework.events import ActionType, ClusterEvent, EventResource
 from extender.queueing.in_flight_events import InFlightEvents
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_entities import QueuedPodInfo
 from tests.build import make_pod
 from tests.unit.queueing.builders import NODE_ADD, POD_DELETE, make_pod_info
 

@@ -11,9 +11,9 @@ import pytest
 from extender.api.kinds.pod import Pod
 from extender.config.releases import RELEASE_1_37
 from extender.framework.status import SUCCESS, Status, error_status, unschedulable_status
+from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import PodGroupQueue
-from extender.queueing.queue_settings import QueueSettings
-from extender.queueing.queued_pod_group_info import QueuedPodGroupInfo
+from extender.queueing.queued_entities import QueuedPodGroupInfo
 from tests.build import make_pod
 from tests.pod_group_builders import make_child_group, make_composite_group, make_group_member, make_pod_group
 from tests.unit.queueing.builders import NODE_ADD, QueueHarness, make_pod_info

@@ -13,8 +13,8 @@ from extender.cache.pod_info import PodInfo
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_37
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
-from extender.queueing.queue_settings import QueueSettings
 from extender.queueing.queueing_hints import QueueingHints
 from tests.build import make_pod
 from tests.unit.cycle.fakes import RejectingFilter, make_profile

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from extender.framework.events import ActionType, ClusterEvent, EventResource
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_entities import QueuedPodInfo
 from extender.queueing.queueing_hints import (
     EXTENDER_NAME,
     WILDCARD_EVENT,

@@ -7,7 +7,7 @@ import pytest
 from extender.config.releases import RELEASE_1_37
 from extender.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from extender.framework.status import Code
-from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.scheduling_queue import SchedulingQueue
 from tests.build import make_pod
 from tests.unit.cycle.fakes import make_profile

@@ -2,7 +2,7 @@
 
 from extender.api.kinds.pod import Pod
 from extender.framework.events import ClusterEvent
-from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.entity_queues import QueueSettings
 from tests.build import make_pod
 from tests.pod_group_builders import make_group_member
 from tests.unit.queueing.builders import NODE_ADD, POD_DELETE, QueueHarness, make_pod_info

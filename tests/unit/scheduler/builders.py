@@ -21,8 +21,8 @@ from extender.framework.api_plan import ApiCall
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
+from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
-from extender.queueing.queue_settings import QueueSettings
 from extender.scheduler.api_writer import PodEvent, do_nothing
 from extender.scheduler.context import SchedulerContext
 from extender.scheduler.event_handlers import ClusterEventDispatcher

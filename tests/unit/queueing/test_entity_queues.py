@@ -1,6 +1,6 @@
 """The default settings of the scheduling queue."""
 
-from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.entity_queues import QueueSettings
 
 
 def test_the_defaults_are_those_of_kube_scheduler() -> None:

@@ -1,7 +1,6 @@
 """A queued pod group and the order of its members."""
 
-from extender.queueing.queued_pod_group_info import QueuedPodGroupInfo
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_entities import QueuedPodGroupInfo, QueuedPodInfo
 from tests.pod_group_builders import make_group_member
 from tests.unit.queueing.builders import make_pod_info
 
