@@ -28,7 +28,7 @@ from extender.dra.allocation_search import (
     RequestData,
 )
 from extender.dra.constraints import build_constraints
-from extender.dra.device_pools import Pool, SliceIndex, gather_pools
+from extender.dra.device_pools import Pool, SliceIndex
 from extender.dra.device_requests import ALLOCATION_MODE_ALL, NormalizedRequest, normalize_request
 from extender.dra.device_taint_rules import apply_taint_rules
 from extender.dra.errors import AllocationError, NodeAllocationError
@@ -176,7 +176,7 @@ class Allocator:
                 cache.results_by_node.pop(name, None)
 
     def _search_node(self, claims: ClaimsToAllocate, node: Node, timeout: float) -> _NodeResult:
-        pools = gather_pools(self._slice_index, node)
+        pools = self._slice_index.get_pools_for_node(node)
         search = AllocationSearch(
             node, pools, self.allocated_devices, self._features, self._make_timeout_check(timeout)
         )

@@ -11,13 +11,12 @@ from typing import Final, NamedTuple
 
 from extender.api.kinds.devices import CapacityRequestPolicy, CapacityRequestPolicyRange, CapacityRequirements, Device
 from extender.api.kinds.struct_base import RawQuantity
-from extender.api.quantity import Quantity
+from extender.api.quantity import MAX_INT64, Quantity
 from extender.api.quantity_format import Format, FormattedQuantity, parse_formatted
 from extender.dra.cel.values import NANO, to_nanos
 from extender.dra.errors import CapacityError
 
 _MILLI: Final = NANO // 1000
-_MAX_INT64: Final = (1 << 63) - 1
 
 _NOT_REPRESENTABLE: Final = "capacity request cannot be represented in the device's range arithmetic"
 
@@ -68,7 +67,7 @@ class ValidRange(NamedTuple):
         """Return the unit of the arithmetic in nano units: one, or one thousandth if all values are multiples of it."""
         values = (None if self.minimum is None else self.minimum.nanos, self.maximum, self.step)
         is_milli = rules.fractional_ranges and all(
-            value is None or (value % _MILLI == 0 and abs(value) // _MILLI <= _MAX_INT64) for value in values
+            value is None or (value % _MILLI == 0 and abs(value) // _MILLI <= MAX_INT64) for value in values
         )
         return _MILLI if is_milli else NANO
 
@@ -153,7 +152,7 @@ def _round_up_to_range(amount: Amount, valid_range: ValidRange, minimum: Amount,
         raise CapacityError(f"{_NOT_REPRESENTABLE}: request {amount.text} is not a representable milli value")
     start, step = _round_up_to_units(minimum.nanos, unit), max(_round_up_to_units(valid_range.step, unit), 1)
     units = start + -(-(_round_up_to_units(amount.nanos, unit) - start) // step) * step
-    if rules.checks_amounts and units > _MAX_INT64:
+    if rules.checks_amounts and units > MAX_INT64:
         raise CapacityError(f"{_NOT_REPRESENTABLE}: rounding request {amount.text} up to the next step passes MaxInt64")
     quantity_format = valid_range.step_format if rules.checks_amounts else Format.BINARY
     nanos = units * unit
@@ -207,7 +206,7 @@ def fits_capacity(
     requested = requirements.requests if requirements is not None else {}
     if any(name not in capacities for name in requested):
         return False
-    amounts = _calculate_amounts(requested, capacities, rules)
+    amounts = calculate_consumed_capacities(requirements, capacities, rules)
     for name, capacity in capacities.items():
         consumed_amount = amounts[name]
         if _violates_policy(consumed_amount, capacity, rules):
@@ -228,12 +227,7 @@ def calculate_consumed_capacities(
     Raises:
         CapacityError: an amount is negative or cannot be represented.
     """
-    return _calculate_amounts(requirements.requests if requirements is not None else {}, capacities, rules)
-
-
-def _calculate_amounts(
-    requested: Mapping[str, RawQuantity], capacities: Mapping[str, Capacity], rules: CapacityRules
-) -> dict[str, Amount]:
+    requested = requirements.requests if requirements is not None else {}
     amounts: dict[str, Amount] = {}
     for name, capacity in capacities.items():
         try:

@@ -113,7 +113,10 @@ class SliceIndex:
         cached_pools = self._pools_by_node.get(node.metadata.name)
         if cached_pools is not None and cached_pools[0] is node:
             return cached_pools[1]
-        pools = self._gather_pools(node)
+        try:
+            pools = self._gather_pools(node)
+        except AllocationError as error:
+            raise AllocationError(f"gather pool information: {error}") from error
         self._pools_by_node[node.metadata.name] = (node, pools)
         return pools
 
@@ -125,17 +128,8 @@ class SliceIndex:
             has_counters_for_all_nodes = compiled_slice.counter_sets and not self._restricts_counter_slices
             if has_counters_for_all_nodes or compiled_slice.targets_node(node):
                 _add_newest_generation(slices_by_pool.setdefault(compiled_slice.pool_id, []), compiled_slice)
-        pools_without_binding_conditions: list[Pool] = []
-        pools_with_binding_conditions: list[Pool] = []
-        for pool_id, slices in slices_by_pool.items():
-            pool = self._find_or_build_pool(pool_id, slices)
-            if pool is not None:
-                (
-                    pools_with_binding_conditions if pool.has_binding_conditions else pools_without_binding_conditions
-                ).append(pool)
-        pools_without_binding_conditions.sort(key=lambda pool: pool.id)
-        pools_with_binding_conditions.sort(key=lambda pool: pool.id)
-        return (*pools_without_binding_conditions, *pools_with_binding_conditions)
+        pools = (self._find_or_build_pool(pool_id, slices) for pool_id, slices in slices_by_pool.items())
+        return tuple(sorted(filter(None, pools), key=lambda pool: (pool.has_binding_conditions, pool.id)))
 
     def _find_or_build_pool(self, pool_id: PoolId, slices: Sequence[CompiledSlice]) -> Pool | None:
         """Return the pool of *slices*; None if its newest generation does not target the node."""
@@ -226,15 +220,3 @@ def _find_unknown_counter(counter_sets: Mapping[str, CounterAmounts], slices: It
                     if name not in counters:
                         return f"counter {name} not found in counter set {consumption.counter_set}"
     return ""
-
-
-def gather_pools(slice_index: SliceIndex, node: Node) -> tuple[Pool, ...]:
-    """Return the node's pools. Errors get upstream's prefix.
-
-    Raises:
-        AllocationError: a node selector of a slice is invalid.
-    """
-    try:
-        return slice_index.get_pools_for_node(node)
-    except AllocationError as error:
-        raise AllocationError(f"gather pool information: {error}") from error

@@ -13,9 +13,9 @@ from extender.api.kinds.node import Node
 from extender.dra.allocated_devices import AllocatedDevices
 from extender.dra.allocator import Allocator, NodeAllocation
 from extender.dra.cel.values import to_nanos
-from extender.dra.device_pools import Pool, gather_pools
+from extender.dra.device_pools import Pool
 from extender.dra.resource_slices import CounterAmounts, DeviceId, PoolId, SliceDevice
-from extender.dra.shared_counters import calculate_available_counters
+from extender.dra.shared_counters import calculate_available_counters, list_used_counters
 
 THOUSANDTHS: Final = 1000
 """The share of a whole device."""
@@ -56,7 +56,7 @@ class DeviceShares:
         Raises:
             AllocationError: a node selector of a slice is invalid.
         """
-        pools = gather_pools(self._allocator.slice_index, node)
+        pools = self._allocator.slice_index.get_pools_for_node(node)
         return tuple(pool for pool in pools if pool.is_usable and pool.id[0] in self._resources)
 
     def measure(self, node: Node, allocation: NodeAllocation | None = None) -> tuple[int, ...]:
@@ -95,7 +95,8 @@ class DeviceShares:
         for pool in self.find_pools(node):
             resource = self._resources[pool.id[0]]
             available = calculate_available_counters(pool, allocated) if pool.counter_sets else {}
-            used_sets = _find_used_sets(pool, allocated) if pool.counter_sets else frozenset()
+            used_counters = list_used_counters(pool, allocated) if pool.counter_sets else ()
+            used_sets = {consumption.counter_set for consumption in used_counters}
             for device in pool.devices:
                 if device.slice.per_device_node_selection and not device.node_selection.matches(node):
                     continue
@@ -158,13 +159,3 @@ def _measure_device(device: SliceDevice, resource: str, allocated: AllocatedDevi
     total = device.capacities[resource].value.nanos
     used = total if allocated.is_allocated(device.id) else allocated.get_consumed_capacity(device.id).get(resource, 0)
     return _Usage(total, used)
-
-
-def _find_used_sets(pool: Pool, allocated: AllocatedDevices) -> frozenset[str]:
-    """Return the counter sets of which an allocated device consumes counters."""
-    return frozenset(
-        consumption.counter_set
-        for device in (*pool.devices, *pool.devices_not_targeting_node)
-        if allocated.is_in_use(device.id)
-        for consumption in device.consumed_counters
-    )

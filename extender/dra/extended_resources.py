@@ -4,16 +4,14 @@ Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresource
 DynamicResources.filterExtendedResources (1.36).
 """
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from extender.api.kinds.devices import DeviceClass, DeviceRequest, ExactDeviceRequest
 from extender.api.kinds.pod import Container, ContainerExtendedResourceRequest, Pod
-from extender.api.quantity import parse
-
-_MAX_INT64: Final = 2**63 - 1
+from extender.api.quantity import MAX_INT64, parse
 
 
 class ExtendedResourceRequests(NamedTuple):
@@ -41,100 +39,78 @@ def build_device_requests(
         resources: the extended resources to allocate as devices.
         classes: device classes by extended resource.
     """
-    init_containers = pod.spec.init_containers
-    containers = (*init_containers, *pod.spec.containers)
-    init_positions = [position for position, container in enumerate(init_containers) if not container.is_sidecar]
+    containers = (*pod.spec.init_containers, *pod.spec.containers)
+    init_positions = [index for index, container in enumerate(pod.spec.init_containers) if not container.is_sidecar]
     requests: list[DeviceRequest] = []
     mappings: list[ContainerExtendedResourceRequest] = []
     for resource in sorted(resources):
-        builder = _DeviceRequestBuilder(containers, resource, classes[resource].metadata.name)
-        builder.add_long_running([position for position in range(len(containers)) if position not in init_positions])
-        builder.add_init_containers(init_positions)
-        requests.extend(builder.list_requests())
-        mappings.extend(builder.list_mappings())
+        class_name = classes[resource].metadata.name
+        built = _build_requests_for_resource(containers, init_positions, resource, class_name)
+        requests.extend(built.requests)
+        mappings.extend(built.mappings)
     return ExtendedResourceRequests(tuple(sorted(requests, key=lambda request: request.name)), tuple(mappings))
 
 
-class _DeviceRequestBuilder:
-    """Builds the device requests for one extended resource of a pod."""
+def _build_requests_for_resource(
+    containers: Sequence[Container], init_positions: Sequence[int], resource: str, class_name: str
+) -> ExtendedResourceRequests:
+    """Build the requests for one extended resource.
 
-    def __init__(self, containers: tuple[Container, ...], resource: str, class_name: str) -> None:
-        self._containers = containers
-        self._resource = resource
-        self._class_name = class_name
-        self._long_running_requests: list[DeviceRequest | None] = [None] * len(containers)
-        self._largest_init_request: DeviceRequest | None = None
-        self._init_request_names: set[str] = set()
-        self._long_running_mappings: list[ContainerExtendedResourceRequest] = []
-        self._init_mappings: list[ContainerExtendedResourceRequest] = []
+    Of the init containers that terminate, only the largest request is used, and the others are mapped to it.
+    """
+    requests: dict[int, DeviceRequest] = {}  # of the containers that run as long as the pod, by position
+    mappings: list[ContainerExtendedResourceRequest] = []
+    for position in [position for position in range(len(containers)) if position not in init_positions]:
+        request, container_mappings = _build_request(containers, position, resource, class_name, ())
+        if request is not None:
+            requests[position] = request
+        mappings += container_mappings
+    init_requests: list[DeviceRequest] = []
+    init_mappings: list[ContainerExtendedResourceRequest] = []
+    for init_position in init_positions:
+        later_requests = [request for position, request in requests.items() if position > init_position]
+        request, container_mappings = _build_request(containers, init_position, resource, class_name, later_requests)
+        if request is not None:
+            init_requests.append(request)
+        init_mappings += container_mappings
+    if not init_requests:
+        return ExtendedResourceRequests(tuple(requests.values()), (*mappings, *init_mappings))
+    largest_request = max(init_requests, key=_get_device_count)
+    init_names = {request.name for request in init_requests}
+    init_mappings = [
+        msgspec.structs.replace(mapping, request_name=largest_request.name)
+        if mapping.request_name in init_names
+        else mapping
+        for mapping in init_mappings
+    ]
+    return ExtendedResourceRequests((largest_request, *requests.values()), (*mappings, *init_mappings))
 
-    def add_long_running(self, positions: list[int]) -> None:
-        """Add containers that run as long as the pod."""
-        for position in positions:
-            self._long_running_requests[position], mappings = self._build_request(position, [])
-            self._long_running_mappings.extend(mappings)
 
-    def add_init_containers(self, positions: list[int]) -> None:
-        """Add init containers that terminate; only their largest request is used."""
-        for position in positions:
-            request, mappings = self._build_request(
-                position,
-                [
-                    later_request
-                    for later_request in self._long_running_requests[position:]
-                    if later_request is not None
-                ],
-            )
-            self._init_mappings.extend(mappings)
-            if request is None:
-                continue
-            self._init_request_names.add(request.name)
-            if self._largest_init_request is None or _get_device_count(self._largest_init_request) < _get_device_count(
-                request
-            ):
-                self._largest_init_request = request
-
-    def list_requests(self) -> list[DeviceRequest]:
-        """Return all requests."""
-        return [
-            request for request in (self._largest_init_request, *self._long_running_requests) if request is not None
-        ]
-
-    def list_mappings(self) -> list[ContainerExtendedResourceRequest]:
-        """Return all mappings. Those of smaller init requests refer to the largest init request."""
-        init_mappings = self._init_mappings
-        if self._largest_init_request is not None:
-            largest_name = self._largest_init_request.name
-            init_mappings = [
-                msgspec.structs.replace(mapping, request_name=largest_name)
-                if mapping.request_name in self._init_request_names
-                else mapping
-                for mapping in init_mappings
-            ]
-        return [*self._long_running_mappings, *init_mappings]
-
-    def _build_request(
-        self, position: int, reusable_requests: list[DeviceRequest]
-    ) -> tuple[DeviceRequest | None, list[ContainerExtendedResourceRequest]]:
-        """Return the request for devices beyond those of *reusable_requests*, and the container's mappings."""
-        container = self._containers[position]
-        container_requests = container.resources.requests
-        amount = _to_int64(container_requests.get(self._resource, 0))
-        mappings: list[ContainerExtendedResourceRequest] = []
-        if not amount:
+def _build_request(
+    containers: Sequence[Container],
+    position: int,
+    resource: str,
+    class_name: str,
+    reusable_requests: Sequence[DeviceRequest],
+) -> tuple[DeviceRequest | None, list[ContainerExtendedResourceRequest]]:
+    """Return the request for devices beyond those of *reusable_requests*, and the container's mappings."""
+    container = containers[position]
+    amount = _to_int64(container.resources.requests.get(resource, 0))
+    mappings: list[ContainerExtendedResourceRequest] = []
+    if not amount:
+        return None, mappings
+    available_count = 0
+    for request in reusable_requests:
+        available_count += _get_device_count(request)
+        mappings.append(_build_mapping(container, resource, request.name))
+        if available_count >= amount:
             return None, mappings
-        available_count = 0
-        for request in reusable_requests:
-            available_count += _get_device_count(request)
-            mappings.append(_build_mapping(container, self._resource, request.name))
-            if available_count >= amount:
-                return None, mappings
-        name = f"container-{position}-request-{sorted(container_requests).index(self._resource)}"
-        exact_request = ExactDeviceRequest(
-            device_class_name=self._class_name, allocation_mode="ExactCount", count=amount - available_count
-        )
-        mappings.append(_build_mapping(container, self._resource, name))
-        return DeviceRequest(name=name, exactly=exact_request), mappings
+    name = f"container-{position}-request-{sorted(container.resources.requests).index(resource)}"
+    exact_request = ExactDeviceRequest(
+        device_class_name=class_name, allocation_mode="ExactCount", count=amount - available_count
+    )
+    mappings.append(_build_mapping(container, resource, name))
+    return DeviceRequest(name=name, exactly=exact_request), mappings
 
 
 def _build_mapping(container: Container, resource: str, request: str) -> ContainerExtendedResourceRequest:
@@ -151,4 +127,4 @@ def _to_int64(raw: str | float) -> int:
     if not amount.is_int64_amount or amount.scale < 0:
         return 0
     value = int(amount.unscaled * 10**amount.scale)
-    return value if abs(value) <= _MAX_INT64 else 0
+    return value if abs(value) <= MAX_INT64 else 0

@@ -1,31 +1,116 @@
 """Shared counters of partitionable devices: the available counters of a pool, and those that a search consumes.
 
 As upstream, release 1.36 indexes counters by the pool name without the driver. Later releases include the driver.
+Devices of one counter set may be allocated together only if they have a compatibility group in common.
 
-Source: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, allocator (1.36, 1.37).
+Source: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, allocator (1.36, 1.37);
+dynamic-resource-allocation/structured/internal/experimental/compatibility_groups.go, compatibilityGroupIntersection;
+dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go,
+allocator.checkAndConsumeCompatibilityGroups, allocator.compatibilityGroupsBaselineForPool (1.37).
 """
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 from extender.dra.allocated_devices import AllocatedDevices
-from extender.dra.compatibility_groups import CompatibilityGroups
 from extender.dra.device_pools import Pool
 from extender.dra.features import Features
-from extender.dra.resource_slices import CounterAmounts, PoolId, SliceDevice
+from extender.dra.resource_slices import CounterAmounts, CounterConsumption, PoolId, SliceDevice
+
+_CounterSetKey = tuple[PoolId, str]
+"""A pool and the name of its counter set."""
+
 
 CounterSets = dict[str, CounterAmounts]
 """Counters in nano units, by counter set and counter name."""
 
 
+def list_used_counters(pool: Pool, allocated_devices: AllocatedDevices) -> Iterator[CounterConsumption]:
+    """Yield the counters that the devices of *pool* consume that are allocated, or of which a share is."""
+    for device in (*pool.devices, *pool.devices_not_targeting_node):
+        if device.consumed_counters and allocated_devices.is_in_use(device.id):
+            yield from device.consumed_counters
+
+
+class CommonGroups(NamedTuple):
+    """The groups that all devices of a counter set have in common; at least one device uses the set.
+
+    Attributes:
+        without_groups: whether no device has groups.
+        groups: the common groups of the devices.
+    """
+
+    without_groups: bool
+    groups: frozenset[str]
+
+    def admits(self, groups: frozenset[str]) -> bool:
+        """Return whether a device with *groups* may be allocated beside the devices of the counter set."""
+        if not groups or self.without_groups:
+            return self.without_groups and not groups
+        return not self.groups.isdisjoint(groups)
+
+    def add(self, groups: frozenset[str]) -> "CommonGroups":
+        """Return the common groups with a device that has *groups*."""
+        if self.without_groups or not groups:
+            return self
+        return CommonGroups(without_groups=False, groups=self.groups & groups)
+
+
+def _add_groups(common: CommonGroups | None, groups: frozenset[str]) -> CommonGroups:
+    return CommonGroups(not groups, groups) if common is None else common.add(groups)
+
+
+class CompatibilityGroups:
+    """The common groups of each counter set in one search: of the allocated devices and of those that it selects."""
+
+    __slots__ = ("_allocated", "_allocated_devices", "_selected")
+
+    def __init__(self, allocated_devices: AllocatedDevices) -> None:
+        self._allocated_devices = allocated_devices
+        self._allocated: dict[PoolId, dict[str, CommonGroups]] = {}
+        self._selected: dict[_CounterSetKey, list[CommonGroups]] = {}
+
+    def add(self, device: SliceDevice, pool: Pool) -> bool:
+        """Add *device* to each of its counter sets if all of them admit it. Return whether they do."""
+        added_keys: list[_CounterSetKey] = []
+        for consumption in device.consumed_counters:
+            key = (pool.id, consumption.counter_set)
+            states = self._selected.setdefault(key, [])
+            common = states[-1] if states else self._find_allocated(pool).get(consumption.counter_set)
+            if common is not None and not common.admits(consumption.compatibility_groups):
+                self._remove(added_keys)
+                return False
+            states.append(_add_groups(common, consumption.compatibility_groups))
+            added_keys.append(key)
+        return True
+
+    def remove(self, device: SliceDevice, pool: Pool) -> None:
+        """Remove *device*, which was added last."""
+        self._remove([(pool.id, consumption.counter_set) for consumption in device.consumed_counters])
+
+    def _remove(self, keys: list[_CounterSetKey]) -> None:
+        for key in keys:
+            self._selected[key].pop()
+
+    def _find_allocated(self, pool: Pool) -> dict[str, CommonGroups]:
+        """Return the common groups of the allocated devices of *pool*, by counter set."""
+        common_groups = self._allocated.get(pool.id)
+        if common_groups is not None:
+            return common_groups
+        common_groups = self._allocated[pool.id] = {}
+        for name, _, groups in list_used_counters(pool, self._allocated_devices):
+            common_groups[name] = _add_groups(common_groups.get(name), groups)
+        return common_groups
+
+
 def calculate_available_counters(pool: Pool, allocated_devices: AllocatedDevices) -> CounterSets:
     """Return the counters of *pool* minus those of allocated devices. The result may be negative."""
     counters_by_set = {name: dict(counters) for name, counters in pool.counter_sets.items()}
-    for device in (*pool.devices, *pool.devices_not_targeting_node):
-        if not device.consumed_counters or not allocated_devices.is_in_use(device.id):
-            continue
-        for consumption in device.consumed_counters:
-            counters = counters_by_set.get(consumption.counter_set, {})
-            for name, amount in consumption.counters.items():
-                if name in counters:
-                    counters[name] -= amount
+    for consumption in list_used_counters(pool, allocated_devices):
+        counters = counters_by_set.get(consumption.counter_set, {})
+        for name, amount in consumption.counters.items():
+            if name in counters:
+                counters[name] -= amount
     return counters_by_set
 
 

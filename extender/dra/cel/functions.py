@@ -10,7 +10,7 @@ Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 
 import ipaddress
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qs, quote
 
 from extender.dra.cel import values
@@ -60,6 +60,11 @@ def _get_sign(text: str) -> int:
     return (amount > 0) - (amount < 0)
 
 
+def _method(kind: str, name: str, result: str, body: Callable[..., Any], *parameters: str) -> Function:
+    """Return a method of the values of *kind*. Its body gets texts instead of values."""
+    return Function(name, result, (CEL_VALUE, *parameters), True, check_kind(kind, body))
+
+
 _COMPARISONS: Final = (
     Function("compareTo", "int", (CEL_VALUE, CEL_VALUE), True, _compare),
     Function("isGreaterThan", "bool", (CEL_VALUE, CEL_VALUE), True, lambda left, right: _compare(left, right) > 0),
@@ -70,39 +75,13 @@ _QUANTITIES: Final = (
     Function("quantity", CEL_VALUE, ("string",), False, values.parse_quantity),
     Function("isQuantity", "bool", ("string",), False, _can_parse(values.parse_quantity)),
     Function("sign", "int", (CEL_VALUE,), False, check_kind(QUANTITY, _get_sign)),
-    Function(
-        "isInteger", "bool", (CEL_VALUE,), True, check_kind(QUANTITY, lambda text: values.to_int64(text) is not None)
-    ),
-    Function("asInteger", "int", (CEL_VALUE,), True, check_kind(QUANTITY, _convert_to_integer)),
-    Function("asApproximateFloat", "double", (CEL_VALUE,), True, check_kind(QUANTITY, lambda text: int(text) / NANO)),
-    Function(
-        "add",
-        CEL_VALUE,
-        (CEL_VALUE, CEL_VALUE),
-        True,
-        check_kind(QUANTITY, lambda left, right: _make_quantity(int(left) + int(right))),
-    ),
-    Function(
-        "add",
-        CEL_VALUE,
-        (CEL_VALUE, "int"),
-        True,
-        check_kind(QUANTITY, lambda left, right: _make_quantity(int(left) + right * NANO)),
-    ),
-    Function(
-        "sub",
-        CEL_VALUE,
-        (CEL_VALUE, CEL_VALUE),
-        True,
-        check_kind(QUANTITY, lambda left, right: _make_quantity(int(left) - int(right))),
-    ),
-    Function(
-        "sub",
-        CEL_VALUE,
-        (CEL_VALUE, "int"),
-        True,
-        check_kind(QUANTITY, lambda left, right: _make_quantity(int(left) - right * NANO)),
-    ),
+    _method(QUANTITY, "isInteger", "bool", lambda text: values.to_int64(text) is not None),
+    _method(QUANTITY, "asInteger", "int", _convert_to_integer),
+    _method(QUANTITY, "asApproximateFloat", "double", lambda text: int(text) / NANO),
+    _method(QUANTITY, "add", CEL_VALUE, lambda left, right: _make_quantity(int(left) + int(right)), CEL_VALUE),
+    _method(QUANTITY, "add", CEL_VALUE, lambda left, right: _make_quantity(int(left) + right * NANO), "int"),
+    _method(QUANTITY, "sub", CEL_VALUE, lambda left, right: _make_quantity(int(left) - int(right)), CEL_VALUE),
+    _method(QUANTITY, "sub", CEL_VALUE, lambda left, right: _make_quantity(int(left) - right * NANO), "int"),
 )
 
 _VERSIONS: Final = (
@@ -122,9 +101,9 @@ _VERSIONS: Final = (
         False,
         lambda text, normalize: _can_parse(lambda version: values.parse_semver(version, normalize=normalize))(text),
     ),
-    Function("major", "int", (CEL_VALUE,), True, check_kind(SEMVER, lambda text: values.get_semver_numbers(text)[0])),
-    Function("minor", "int", (CEL_VALUE,), True, check_kind(SEMVER, lambda text: values.get_semver_numbers(text)[1])),
-    Function("patch", "int", (CEL_VALUE,), True, check_kind(SEMVER, lambda text: values.get_semver_numbers(text)[2])),
+    _method(SEMVER, "major", "int", lambda text: values.get_semver_numbers(text)[0]),
+    _method(SEMVER, "minor", "int", lambda text: values.get_semver_numbers(text)[1]),
+    _method(SEMVER, "patch", "int", lambda text: values.get_semver_numbers(text)[2]),
 )
 
 
@@ -146,23 +125,21 @@ def _get_port(text: str) -> str:
 _URLS: Final = (
     Function("url", CEL_VALUE, ("string",), False, values.parse_url),
     Function("isURL", "bool", ("string",), False, _can_parse(values.parse_url)),
-    Function("getScheme", "string", (CEL_VALUE,), True, check_kind(URL, lambda text: values.split_url(text).scheme)),
-    Function("getHost", "string", (CEL_VALUE,), True, check_kind(URL, _get_host)),
-    Function("getHostname", "string", (CEL_VALUE,), True, check_kind(URL, _get_hostname)),
-    Function("getPort", "string", (CEL_VALUE,), True, check_kind(URL, _get_port)),
-    Function(
+    _method(URL, "getScheme", "string", lambda text: values.split_url(text).scheme),
+    _method(URL, "getHost", "string", _get_host),
+    _method(URL, "getHostname", "string", _get_hostname),
+    _method(URL, "getPort", "string", _get_port),
+    _method(
+        URL,
         "getEscapedPath",
         "string",
-        (CEL_VALUE,),
-        True,
-        check_kind(URL, lambda text: quote(values.split_url(text).path, safe=_UNESCAPED_PATH_CHARACTERS)),
+        lambda text: quote(values.split_url(text).path, safe=_UNESCAPED_PATH_CHARACTERS),
     ),
-    Function(
+    _method(
+        URL,
         "getQuery",
         "map(string, list(string))",
-        (CEL_VALUE,),
-        True,
-        check_kind(URL, lambda text: parse_qs(values.split_url(text).query, keep_blank_values=True)),
+        lambda text: parse_qs(values.split_url(text).query, keep_blank_values=True),
     ),
 )
 
@@ -208,20 +185,12 @@ _IPS_AND_CIDRS: Final = (
     Function("ip", CEL_VALUE, ("string",), False, values.parse_ip_address),
     Function("isIP", "bool", ("string",), False, _can_parse(values.parse_ip_address)),
     Function("ip.isCanonical", "bool", ("string",), False, lambda text: values.parse_ip_address(text).text == text),
-    Function("family", "int", (CEL_VALUE,), True, check_kind(IP, lambda text: _parse_address(text).version)),
-    Function(
-        "isUnspecified", "bool", (CEL_VALUE,), True, check_kind(IP, lambda text: _parse_address(text).is_unspecified)
-    ),
-    Function("isLoopback", "bool", (CEL_VALUE,), True, check_kind(IP, lambda text: _parse_address(text).is_loopback)),
-    Function(
-        "isLinkLocalUnicast",
-        "bool",
-        (CEL_VALUE,),
-        True,
-        check_kind(IP, lambda text: _parse_address(text).is_link_local),
-    ),
-    Function("isLinkLocalMulticast", "bool", (CEL_VALUE,), True, check_kind(IP, _is_local_multicast)),
-    Function("isGlobalUnicast", "bool", (CEL_VALUE,), True, check_kind(IP, _is_global)),
+    _method(IP, "family", "int", lambda text: _parse_address(text).version),
+    _method(IP, "isUnspecified", "bool", lambda text: _parse_address(text).is_unspecified),
+    _method(IP, "isLoopback", "bool", lambda text: _parse_address(text).is_loopback),
+    _method(IP, "isLinkLocalUnicast", "bool", lambda text: _parse_address(text).is_link_local),
+    _method(IP, "isLinkLocalMulticast", "bool", _is_local_multicast),
+    _method(IP, "isGlobalUnicast", "bool", _is_global),
     Function("cidr", CEL_VALUE, ("string",), False, values.parse_cidr),
     Function("isCIDR", "bool", ("string",), False, _can_parse(values.parse_cidr)),
     Function("containsIP", "bool", (CEL_VALUE, CEL_VALUE), True, _contains_ip),
@@ -232,31 +201,17 @@ _IPS_AND_CIDRS: Final = (
         True,
         lambda outer, text: _contains_ip(outer, values.parse_ip_address(text)),
     ),
-    Function("containsCIDR", "bool", (CEL_VALUE, CEL_VALUE), True, check_kind(CIDR, _contains_cidr)),
-    Function(
+    _method(CIDR, "containsCIDR", "bool", _contains_cidr, CEL_VALUE),
+    _method(
+        CIDR,
         "containsCIDR",
         "bool",
-        (CEL_VALUE, "string"),
-        True,
-        check_kind(CIDR, lambda outer_text, inner_text: _contains_cidr(outer_text, values.parse_cidr(inner_text).text)),
+        lambda outer_text, inner_text: _contains_cidr(outer_text, values.parse_cidr(inner_text).text),
+        "string",
     ),
-    Function(
-        "ip", CEL_VALUE, (CEL_VALUE,), True, check_kind(CIDR, lambda text: CelValue(IP, str(_parse_interface(text).ip)))
-    ),
-    Function(
-        "masked",
-        CEL_VALUE,
-        (CEL_VALUE,),
-        True,
-        check_kind(CIDR, lambda text: CelValue(CIDR, str(_parse_interface(text).network))),
-    ),
-    Function(
-        "prefixLength",
-        "int",
-        (CEL_VALUE,),
-        True,
-        check_kind(CIDR, lambda text: _parse_interface(text).network.prefixlen),
-    ),
+    _method(CIDR, "ip", CEL_VALUE, lambda text: CelValue(IP, str(_parse_interface(text).ip))),
+    _method(CIDR, "masked", CEL_VALUE, lambda text: CelValue(CIDR, str(_parse_interface(text).network))),
+    _method(CIDR, "prefixLength", "int", lambda text: _parse_interface(text).network.prefixlen),
 )
 
 

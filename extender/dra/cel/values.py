@@ -11,7 +11,7 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
-from extender.api.quantity import parse
+from extender.api.quantity import MAX_INT64, parse
 
 NANO: Final = 10**9
 """Nano units per unit. Quantities are integers of nano units, the finest precision of a quantity."""
@@ -23,7 +23,6 @@ CIDR: Final = "cidr"
 URL: Final = "url"
 FORMAT: Final = "format"
 
-_MAX_INT64: Final = 2**63 - 1
 _SEMVER_NUMBER: Final = r"(0|[1-9][0-9]*)"
 _SEMVER_PRERELEASE: Final = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _SEMVER: Final = re.compile(
@@ -159,4 +158,4 @@ def split_url(text: str) -> SplitResult:
 def to_int64(text: str) -> int | None:
     """Convert a canonical quantity to an int64; None if it is fractional or out of range."""
     units, fraction = divmod(int(text), NANO)
-    return None if fraction or not -_MAX_INT64 - 1 <= units <= _MAX_INT64 else units
+    return None if fraction or not -MAX_INT64 - 1 <= units <= MAX_INT64 else units

@@ -7,10 +7,9 @@ import pytest
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_37
 from extender.dra.allocated_devices import AllocatedDevices
-from extender.dra.compatibility_groups import CommonGroups
 from extender.dra.features import make_features
 from extender.dra.resource_slices import SliceDevice
-from extender.dra.shared_counters import CounterAllocator
+from extender.dra.shared_counters import CommonGroups, CounterAllocator
 from tests.build import make_cluster, make_node
 from tests.unit.dra.builders import make_allocator, make_slice
 
