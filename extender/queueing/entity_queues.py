@@ -14,7 +14,7 @@ from extender.framework.events import ClusterEvent
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
 from extender.queueing.backoff_queue import BackoffQueue
-from extender.queueing.queued_entities import QueuedEntity, QueuedPodInfo, get_entity_type
+from extender.queueing.queued_entities import QueuedEntity, QueuedPodInfo, get_entity_type, get_queued_group_key
 from extender.queueing.queueing_hints import QueueingHints, QueueingStrategy
 
 
@@ -91,7 +91,7 @@ class EntityQueues:
         hints: QueueingHints,
         on_move: MoveObserver | None,
     ) -> None:
-        """Create empty queues; the arguments are those of `SchedulingQueue`."""
+        """Create empty queues; for the arguments see `make_scheduling_queue`."""
         profile = next(iter(profiles.values()))
 
         def sort_key(entity: QueuedEntity) -> Any:
@@ -174,8 +174,7 @@ class EntityQueues:
         is_held = (
             isinstance(entity, QueuedPodInfo)
             and self.settings.generic_workload
-            and entity.pod_info.spec.scheduling_group is not None
-            and not entity.pod_info.spec.node_name
+            and get_queued_group_key(entity.pod_info.pod) is not None
         )
         self.backoff_q.add_or_update(entity, hold_until_event=is_held)
         self.observe_move("backoff", entity, event_label, strategy)

@@ -23,9 +23,20 @@ from extender.cache.pod_groups import get_pod_group_key
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
-from extender.queueing.entity_queues import MoveObserver, PreEnqueueRunner, QueueSettings
-from extender.queueing.queued_entities import QueuedEntity, QueuedPodGroupInfo, QueuedPodInfo, make_queue_key
-from extender.queueing.queueing_hints import PreQueueingHintObserver, QueueingHintObserver, QueueingStrategy
+from extender.queueing.entity_queues import EntityQueues, MoveObserver, PreEnqueueRunner, QueueSettings
+from extender.queueing.queued_entities import (
+    QueuedEntity,
+    QueuedPodGroupInfo,
+    QueuedPodInfo,
+    get_queued_group_key,
+    make_queue_key,
+)
+from extender.queueing.queueing_hints import (
+    PreQueueingHintObserver,
+    QueueingHintObserver,
+    QueueingHints,
+    QueueingStrategy,
+)
 from extender.queueing.scheduling_queue import SCHEDULE_ATTEMPT_FAILURE, SchedulingQueue
 from extender.queueing.workload_forest import WorkloadForest
 
@@ -36,19 +47,10 @@ _Members = dict[str, dict[str, QueuedPodInfo]]
 class PodGroupQueue(SchedulingQueue):
     """A scheduling queue whose entities are pods without a group, and pod groups."""
 
-    def __init__(
-        self,
-        profiles: Mapping[str, Profile],
-        run_pre_enqueue: PreEnqueueRunner,
-        settings: QueueSettings,
-        *,
-        on_hint: QueueingHintObserver | None = None,
-        on_pre_hint: PreQueueingHintObserver | None = None,
-        on_move: MoveObserver | None = None,
-    ) -> None:
-        """Create an empty queue; the arguments are those of `SchedulingQueue`."""
-        super().__init__(profiles, run_pre_enqueue, settings, on_hint=on_hint, on_pre_hint=on_pre_hint, on_move=on_move)
-        self._forest = WorkloadForest(composite_groups=settings.composite_groups)
+    def __init__(self, queues: EntityQueues) -> None:
+        """Create a queue from empty *queues*."""
+        super().__init__(queues)
+        self._forest = WorkloadForest(composite_groups=queues.settings.composite_groups)
         self._incomplete: _Members = {}
         self._pending: _Members = {}
         self._group_keys: dict[str, str] = {}  # by key of a member that is in a group, incomplete or pending
@@ -88,7 +90,7 @@ class PodGroupQueue(SchedulingQueue):
     # -- members
 
     def _add_pod(self, pod: QueuedPodInfo, event_label: str, now: float) -> None:
-        group_key = _get_group_key(pod.pod_info.pod)
+        group_key = get_queued_group_key(pod.pod_info.pod)
         if group_key is None:
             super()._add_pod(pod, event_label, now)
             return
@@ -176,7 +178,7 @@ class PodGroupQueue(SchedulingQueue):
                 self._incomplete.setdefault(key, {}).update(self._pending.pop(key))
             return
         for pod in list(entity.members):
-            key = _get_group_key(pod.pod_info.pod) or ""
+            key = get_queued_group_key(pod.pod_info.pod) or ""
             if key in incomplete_keys:
                 entity.members.remove(pod)
                 self._incomplete.setdefault(key, {})[pod.key] = pod
@@ -195,13 +197,13 @@ class PodGroupQueue(SchedulingQueue):
 
     def add_unschedulable_if_not_present(self, pod: QueuedPodInfo, now: float) -> None:
         """Requeue a popped pod that could not be scheduled; a member of a group is queued with its group."""
-        if _get_group_key(pod.pod_info.pod) is None:
+        if get_queued_group_key(pod.pod_info.pod) is None:
             self._last_popped_key = ""
             super().add_unschedulable_if_not_present(pod, now)
             return
         self._in_flight_events.done(pod.uid)
         if self.get_pod(pod.key) is None:
-            _count_failure(pod, is_rejected=bool(pod.rejector_plugins))
+            pod.count_failure(is_rejected=bool(pod.rejector_plugins))
             pod.timestamp, pod.was_flushed_from_unschedulable, pod.flush_timestamp = now, False, 0.0
             self._add_pod(pod, SCHEDULE_ATTEMPT_FAILURE, now)
 
@@ -232,7 +234,7 @@ class PodGroupQueue(SchedulingQueue):
         if not status.is_success:
             entity.unschedulable_count = attempted.unschedulable_count
             entity.consecutive_error_count = attempted.consecutive_error_count
-            _count_failure(entity, is_rejected=status.is_rejected)
+            entity.count_failure(is_rejected=status.is_rejected)
             entity.backoff_size = len(entity.members)
             if self._queues.backoff_q.is_pod_backing_off(entity, now):
                 self._queues.move_to_backoff_q(entity, SCHEDULE_ATTEMPT_FAILURE)
@@ -240,7 +242,7 @@ class PodGroupQueue(SchedulingQueue):
         self._queues.move_to_active_q(entity, SCHEDULE_ATTEMPT_FAILURE, now)
 
     def _activate_pod(self, pod: Pod, now: float) -> bool:
-        group_key = _get_group_key(pod)
+        group_key = get_queued_group_key(pod)
         if group_key is None:
             return self._activate(pod.key, now)
         root_key = self._find_root(group_key)
@@ -273,16 +275,6 @@ class PodGroupQueue(SchedulingQueue):
         return frozenset(key.object_key for key in keys)
 
 
-def _get_group_key(pod: Pod) -> str | None:
-    """Return the key of the pod group with which *pod* is queued; None if it is queued alone.
-
-    A queued pod that is on a node waits for its own resize.
-
-    Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodGroupMember (1.37).
-    """
-    return None if pod.spec.node_name else get_pod_group_key(pod)
-
-
 def make_scheduling_queue(
     profiles: Mapping[str, Profile],
     run_pre_enqueue: PreEnqueueRunner,
@@ -292,14 +284,17 @@ def make_scheduling_queue(
     on_pre_hint: PreQueueingHintObserver | None = None,
     on_move: MoveObserver | None = None,
 ) -> SchedulingQueue:
-    """Return the queue of the release of *profiles*; the arguments are those of `SchedulingQueue`."""
-    queues_pod_groups = next(iter(profiles.values())).release.queues_pod_groups and settings.generic_workload
-    queue_class = PodGroupQueue if queues_pod_groups else SchedulingQueue
-    return queue_class(profiles, run_pre_enqueue, settings, on_hint=on_hint, on_pre_hint=on_pre_hint, on_move=on_move)
+    """Return an empty queue of the release of *profiles*.
 
-
-def _count_failure(entity: QueuedEntity, *, is_rejected: bool) -> None:
-    if is_rejected:
-        entity.unschedulable_count, entity.consecutive_error_count = entity.unschedulable_count + 1, 0
-    else:
-        entity.consecutive_error_count += 1
+    Args:
+        profiles: the profiles by scheduler name; all have the same QueueSort plugin.
+        run_pre_enqueue: runs the PreEnqueue plugins.
+        settings: durations and gates.
+        on_hint: called after every queueing hint.
+        on_pre_hint: called after every pre-queueing hint.
+        on_move: called for every entity that is added to a queue.
+    """
+    hints = QueueingHints(profiles, on_hint, on_pre_hint)
+    queues = EntityQueues(profiles, run_pre_enqueue, settings, hints, on_move)
+    queues_pod_groups = queues.release.queues_pod_groups and settings.generic_workload
+    return PodGroupQueue(queues) if queues_pod_groups else SchedulingQueue(queues)

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import GroupKey
+from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import PodInfo
 from extender.framework.events import ClusterEventWithHint
 from extender.framework.extension_points import QueueSortEntry
@@ -64,6 +66,13 @@ class QueueingParams:
     def rejector_plugins(self) -> frozenset[str]:
         """All plugins that rejected the pod in the last attempt; empty after an error, and for a pod group."""
         return self.unschedulable_plugins | self.pending_plugins
+
+    def count_failure(self, *, is_rejected: bool) -> None:
+        """Count an attempt that ended with a rejection or an error."""
+        if is_rejected:
+            self.unschedulable_count, self.consecutive_error_count = self.unschedulable_count + 1, 0
+        else:
+            self.consecutive_error_count += 1
 
     def set_gate(self, plugin: str, events: tuple[ClusterEventWithHint, ...]) -> None:
         """Set the gating plugin and its events."""
@@ -157,6 +166,16 @@ def get_entity_type(entity: QueuedEntity) -> str:
     Source: pkg/scheduler/metrics/metric_recorder.go, EntityToLabel (1.37).
     """
     return "pod" if isinstance(entity, QueuedPodInfo) else "podgroup"
+
+
+def get_queued_group_key(pod: Pod) -> str | None:
+    """Return the key of the pod group with which *pod* is queued; None if it is queued alone.
+
+    A queued pod that is on a node waits for its own resize.
+
+    Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodGroupMember (1.37).
+    """
+    return None if pod.spec.node_name else get_pod_group_key(pod)
 
 
 def make_queue_key(group_key: GroupKey) -> str:

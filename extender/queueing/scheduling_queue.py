@@ -5,23 +5,22 @@ The caller passes the time, in seconds of one clock. No call waits: the caller c
 Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (1.36).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
 from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import Group
 from extender.cache.pod_info import PodInfo
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
-from extender.framework.profiles import Profile
-from extender.queueing.entity_queues import EntityQueues, MoveObserver, PreEnqueueRunner, QueueSettings
+from extender.queueing.entity_queues import EntityQueues
 from extender.queueing.in_flight_events import InFlightEvents
-from extender.queueing.queued_entities import QueuedEntity, QueuedPodGroupInfo, QueuedPodInfo, get_entity_type
-from extender.queueing.queueing_hints import (
-    PreQueueingHintObserver,
-    QueueingHintObserver,
-    QueueingHints,
-    QueueingStrategy,
-    is_wildcard_event,
+from extender.queueing.queued_entities import (
+    QueuedEntity,
+    QueuedPodGroupInfo,
+    QueuedPodInfo,
+    get_entity_type,
+    get_queued_group_key,
 )
+from extender.queueing.queueing_hints import QueueingStrategy, is_wildcard_event
 
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE, POP_FROM_BACKOFF_Q = "BackoffComplete", "PopFromBackoffQ"
@@ -44,31 +43,10 @@ class SchedulingQueue:
     Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (1.36).
     """
 
-    def __init__(
-        self,
-        profiles: Mapping[str, Profile],
-        run_pre_enqueue: PreEnqueueRunner,
-        settings: QueueSettings,
-        *,
-        on_hint: QueueingHintObserver | None = None,
-        on_pre_hint: PreQueueingHintObserver | None = None,
-        on_move: MoveObserver | None = None,
-    ) -> None:
-        """Create an empty queue.
-
-        Args:
-            profiles: the profiles by scheduler name; all have the same QueueSort plugin.
-            run_pre_enqueue: runs the PreEnqueue plugins.
-            settings: durations and gates.
-            on_hint: called after every queueing hint.
-            on_pre_hint: called after every pre-queueing hint.
-            on_move: called for every entity that is added to a queue.
-        """
-        hints = QueueingHints(profiles, on_hint, on_pre_hint)
-        self._queues = EntityQueues(profiles, run_pre_enqueue, settings, hints, on_move)
-        self._in_flight_events = InFlightEvents()
-        self._queueing_hints, self._settings = hints, settings
-        self.release = self._queues.release
+    def __init__(self, queues: EntityQueues) -> None:
+        """Create a queue from empty *queues*."""
+        self._queues, self._in_flight_events = queues, InFlightEvents()
+        self._queueing_hints, self._settings, self.release = queues.hints, queues.settings, queues.release
 
     # -- read
 
@@ -233,14 +211,12 @@ class SchedulingQueue:
         try:
             if self.get_pod(pod.key) is not None:
                 return
-            if pod.rejector_plugins:
-                pod.unschedulable_count, pod.consecutive_error_count = pod.unschedulable_count + 1, 0
-            else:
-                pod.consecutive_error_count += 1
+            pod.count_failure(is_rejected=bool(pod.rejector_plugins))
             pod.timestamp, pod.was_flushed_from_unschedulable = now, False
             events: Iterable[ClusterEvent] | None = self._in_flight_events.get_events_since_pop(pod.uid)
             strategy = QueueingStrategy.AFTER_BACKOFF
-            if pod.rejector_plugins and events is not None and not self._is_pod_group_member(pod):
+            is_group_member = self._settings.generic_workload and get_queued_group_key(pod.pod_info.pod) is not None
+            if pod.rejector_plugins and events is not None and not is_group_member:
                 strategy = self._queueing_hints.get_strategy_for_events(pod, events)
             self._queues.requeue_with_strategy(pod, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
             events = self._in_flight_events.get_events_since_pop(pod.uid) or ()
@@ -248,10 +224,6 @@ class SchedulingQueue:
                 pod.event_while_gated = SCHEDULE_ATTEMPT_FAILURE
         finally:
             self._in_flight_events.done(pod.uid)
-
-    def _is_pod_group_member(self, pod: QueuedPodInfo) -> bool:
-        spec = pod.pod_info.spec
-        return self._settings.generic_workload and spec.scheduling_group is not None and not spec.node_name
 
     # -- moves
 

@@ -23,7 +23,7 @@ from extender.basics import gc_tuning
 from extender.cache.cache import Cache
 from extender.framework.events import ActionType, ClusterEvent, EventResource
 from extender.queueing.entity_queues import QueueSettings
-from extender.queueing.scheduling_queue import SchedulingQueue
+from extender.queueing.pod_group_queue import make_scheduling_queue
 from tests.bench.arguments import check_names
 from tests.bench.core import schedule_pods
 from tests.bench.workloads import make_node, make_pod, make_pods, pod_body
@@ -67,7 +67,7 @@ def measure_queue(count: int) -> dict[str, object]:
     """Measure the queue operations of *count* pending pods, and one event that moves them all."""
     profiles, snapshot = wiring.build_setup().profiles, Cache().snapshot()
     settings = QueueSettings(1.0, 10.0, 300.0, pop_from_backoff_q=True, generic_workload=False)
-    queue = SchedulingQueue(profiles, lambda *_: None, settings)
+    queue = make_scheduling_queue(profiles, lambda *_: None, settings)
     pod_infos = [snapshot.make_pod_info(make_pod("basic", number)) for number in range(count)]
     gc_tuning.freeze_heap()
     started = time.process_time()

@@ -184,10 +184,8 @@ class DynamicResources:
         """Return the device classes by extended resource."""
         classes_version = (snapshot.object_history_id, snapshot.revision(DeviceClass))
         if self._versioned_device_classes[0] != classes_version:
-            self._versioned_device_classes = (
-                classes_version,
-                map_resources_to_device_classes(snapshot.objects(DeviceClass).values()),
-            )
+            device_classes = map_resources_to_device_classes(snapshot.objects(DeviceClass).values())
+            self._versioned_device_classes = (classes_version, device_classes)
         return self._versioned_device_classes[1]
 
     def _make_state_data(

@@ -11,7 +11,7 @@ from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from extender.framework.profiles import Profile
 from extender.queueing.dump import dump_nodes, dump_queue
 from extender.queueing.entity_queues import QueueSettings
-from extender.queueing.scheduling_queue import SchedulingQueue
+from extender.queueing.pod_group_queue import make_scheduling_queue
 from tests.build import make_cluster, make_node, make_pod
 
 GPU = "example.com/gpu"
@@ -51,7 +51,7 @@ def test_nodes_are_separated_by_empty_lines() -> None:
 def test_the_queue_is_dumped_with_counts_and_pods(release: Release, unschedulable: str) -> None:
     """Source: pkg/scheduler/backend/queue/scheduling_queue.go, pendingPodsSummary (1.36, 1.37)."""
     profile: Profile = build_setup(gates=FeatureGates(release=release)).first_profile
-    queue = SchedulingQueue({profile.scheduler_name: profile}, lambda *_: None, QueueSettings())
+    queue = make_scheduling_queue({profile.scheduler_name: profile}, lambda *_: None, QueueSettings())
     snapshot = make_cluster().snapshot()
     for name in ("a", "b"):
         queue.add(snapshot.make_pod_info(make_pod(name, metadata={"uid": name})), 0.0)

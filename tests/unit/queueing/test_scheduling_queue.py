@@ -8,7 +8,7 @@ from extender.config.releases import RELEASE_1_37
 from extender.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from extender.framework.status import Code
 from extender.queueing.entity_queues import QueueSettings
-from extender.queueing.scheduling_queue import SchedulingQueue
+from extender.queueing.pod_group_queue import make_scheduling_queue
 from tests.build import make_pod
 from tests.unit.cycle.fakes import make_profile
 from tests.unit.queueing.builders import NODE_ADD, POD_DELETE, QueueHarness, make_pod_info
@@ -70,7 +70,7 @@ def test_the_queueing_hint_decides(hint: Any, queue: str) -> None:
     """Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodWorthRequeuing (1.36)."""
     harness = QueueHarness()
     harness.node_add_plugin.hint = staticmethod(hint)
-    harness.queue = SchedulingQueue(
+    harness.queue = make_scheduling_queue(
         {"default-scheduler": make_profile(harness.node_add_plugin)}, harness.run_pre_enqueue, QueueSettings()
     )
     harness.add_and_reject(WEB, "NodeAdd")
@@ -351,7 +351,7 @@ def test_rejections_and_errors_are_counted_separately() -> None:
 
 def test_an_event_that_no_plugin_registered_for_moves_no_pod() -> None:
     harness = QueueHarness()
-    harness.queue = SchedulingQueue(
+    harness.queue = make_scheduling_queue(
         {"default-scheduler": make_profile(harness.node_add_plugin)}, harness.run_pre_enqueue, QueueSettings()
     )
     harness.add_and_reject(WEB, "NodeAdd")
