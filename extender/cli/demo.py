@@ -13,6 +13,7 @@ from rich.console import Console
 
 from extender.app import wiring
 from extender.cli.recording_options import load_setup_from_file, redirect_plugin_output
+from extender.cli.terminal import write_error
 from extender.client.errors import ApiError
 from extender.demo.runner import DemoOptions, SchedulerEndedError, run_demo
 from extender.demo.scenario import MAX_PODS_PER_NODE, DemoSize
@@ -90,11 +91,11 @@ def demo(
             options = DemoOptions(setup, size, speed, serve or ui, port, serves_ui=ui, opens_browser=not no_browser)
             asyncio.run(run_demo(options, console))
     except (ApiError, SchedulerEndedError) as error:
-        sys.stderr.write(f"extender: {error}\n")
+        write_error(str(error))
         raise typer.Exit(_FAILED) from error
     except OSError as error:
         reason = os.strerror(error.errno).lower() if error.errno else str(error)
-        sys.stderr.write(f"extender: port {port}: {reason}; choose another port with --port\n")
+        write_error(f"port {port}: {reason}; choose another port with --port")
         raise typer.Exit(_FAILED) from error
 
 

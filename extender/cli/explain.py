@@ -20,7 +20,7 @@ from extender.cli.recording_options import (
     redirect_plugin_output,
     warn_about_other_schedulers,
 )
-from extender.cli.terminal import ProgressBar, write_text
+from extender.cli.terminal import ProgressBar, write_error, write_text
 from extender.config.did_you_mean import did_you_mean
 from extender.config.documents import dump_yaml
 
@@ -138,7 +138,7 @@ def _warn_about_unexplained_pods(
         selection = explainer.selection
         namespace = f' in namespace "{selection.namespace}"' if selection.namespace else ""
         labels = f' with the labels "{selector}"' if selector else ""
-        sys.stderr.write(f"extender: no pod is pending{namespace}{labels} for scheduler {names}\n")
+        write_error(f"no pod is pending{namespace}{labels} for scheduler {names}")
     if not explainer.selection.names:
         warn_about_other_schedulers(cluster.recording, scheduler_names)
 

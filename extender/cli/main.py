@@ -21,6 +21,7 @@ from extender.analysis.input.input_errors import InputError, UnreadableError
 from extender.basics import gc_tuning
 from extender.cli.exit_status import ERROR, EXIT_CODE_FLAG
 from extender.cli.plain_values import set_plain_converters
+from extender.cli.terminal import write_error
 from extender.config.errors import ConfigError
 from extender.framework.plugin_errors import SortKeyError
 
@@ -168,7 +169,7 @@ def main(program: str = "extender", commands_by_alias: Mapping[str, str] | None 
     except Exception as error:  # noqa: BLE001  the outermost handler
         lines, status = _describe_exception(error)
         for line in lines:
-            sys.stderr.write(f"extender: {line}\n")
+            write_error(line)
         sys.exit(ERROR if EXIT_CODE_FLAG in sys.argv else status)
     except SystemExit as error:
         if error.code in {_FAILED, _BAD_INPUT} and EXIT_CODE_FLAG in sys.argv:

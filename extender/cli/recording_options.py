@@ -25,7 +25,7 @@ from extender.answers.schema_version import AnswerKind, make_answer
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.cli.options import OutputFormat
-from extender.cli.terminal import write_text
+from extender.cli.terminal import write_error, write_text
 from extender.config.documents import dump_yaml, parse_document
 from extender.config.errors import ConfigError
 from extender.config.feature_gates import FeatureGates
@@ -100,7 +100,7 @@ def write_answer(
 
 def warn(line: str) -> None:
     """Print a warning on standard error."""
-    sys.stderr.write(f"extender: {line}\n")
+    write_error(line)
 
 
 def parse_gates_of_release(emulated_version: Iterable[str], feature_gates: Iterable[str]) -> FeatureGates:
@@ -156,7 +156,7 @@ def read_inputs(
     gates = parse_gates_of_recorded_release(recording.kubernetes_version, emulated_version, feature_gates or ())
     if recording.skipped_kinds:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(recording.skipped_kinds.items()))
-        sys.stderr.write(f"extender: skipped kinds that scheduling does not read: {kinds}\n")
+        write_error(f"skipped kinds that scheduling does not read: {kinds}")
     setup = load_setup_for_recording(config, recording, gates)
     if note := describe_unused_groups(recording, setup.gates):
         warn(note)
@@ -233,7 +233,7 @@ def read_document(file: str) -> tuple[SourceLocation, Any]:
 
 def _print_warnings(setup: wiring.SchedulerSetup) -> wiring.SchedulerSetup:
     for warning in setup.warnings:
-        sys.stderr.write(f"extender: note: {warning}\n")
+        write_error(f"note: {warning}")
     return setup
 
 

@@ -19,6 +19,7 @@ from extender.cli.flag_help import format_help
 from extender.cli.pflag import parse
 from extender.cli.schedule_flags import FLAGS, GROUPS
 from extender.cli.schedule_options import make_schedule_options
+from extender.cli.terminal import write_error
 from extender.client.errors import ApiError
 from extender.config.errors import ConfigError
 from extender.config.releases import DEFAULT_RELEASE
@@ -100,7 +101,7 @@ def get_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 def _report_errors(*lines: str) -> int:
     for line in lines:
-        sys.stderr.write(f"extender: {' '.join(line.split())}\n")
+        write_error(" ".join(line.split()))
     return _FAILED
 
 
@@ -121,5 +122,5 @@ def _write_configuration(options: ScheduleOptions, file: str) -> int:
         Path(file).write_text(options.setup.render_with_defaults())
     except OSError as error:
         return _report_errors(f"--write-config-to: {file}: {error.strerror or error}")
-    sys.stderr.write(f"extender: wrote the configuration to {file}\n")
+    write_error(f"wrote the configuration to {file}")
     return 0

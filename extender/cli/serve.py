@@ -16,6 +16,7 @@ from extender.cli.pflag import parse
 from extender.cli.schedule import RawArgumentsCommand, get_loop_factory
 from extender.cli.serve_flags import FLAGS, GROUPS
 from extender.cli.serve_options import make_serve_options
+from extender.cli.terminal import write_error
 from extender.client.errors import ApiError, CredentialsError
 from extender.logs.klog import configure_logging
 
@@ -80,5 +81,5 @@ def run_command(arguments: Sequence[str], start: Callable[[ServeOptions], Corout
 
 
 def _report_error(line: str) -> int:
-    sys.stderr.write(f"extender: {' '.join(line.split())}\n")
+    write_error(" ".join(line.split()))
     return _FAILED

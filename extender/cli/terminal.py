@@ -7,23 +7,31 @@ import sys
 import textwrap
 from typing import Final, Self, TextIO
 
+from extender.basics.visible_text import make_visible
+
 _BAR_WIDTH: Final = 30
 _MIN_TEXT_WIDTH: Final = 40
 _BOLD, _RED, _GREEN, _RESET = "\033[1m", "\033[31m", "\033[32m", "\033[0m"
 _LAST_COLUMN: Final = re.compile(r"(?:.*\S {2,}|\s*)(?=\S)")
 
 
+def write_error(line: str) -> None:
+    """Write a line with an error or a note to standard error. Unprintable characters of names become visible."""
+    sys.stderr.write(f"extender: {make_visible(line)}\n")
+
+
 def write_text(text: str, output: TextIO | None = None) -> None:
     """Write *text* to a terminal or another output; None means standard output.
 
     A terminal gets wrapped lines, bold titles, and the results of pods in colour, unless the variable NO_COLOR is set.
+    It does not get the escape sequences of names and messages.
     """
     output = sys.stdout if output is None else output
     if not output.isatty():
         output.write(text)
         return
     width = shutil.get_terminal_size().columns
-    for line in text.splitlines():
+    for line in make_visible(text).splitlines():
         start, end = _choose_colour(line) if not os.environ.get("NO_COLOR") else ("", "")
         output.write(f"{start}{_wrap(line, width)}{end}\n")
 

@@ -21,7 +21,7 @@ from extender.app.startup import StartError, handle_signals, open_listening_sock
 from extender.cli import options
 from extender.cli.live.cluster_options import ClusterOptions, InputOptions, load_setup_for_live_cluster
 from extender.cli.recording_options import make_offline_runtime, read_inputs, redirect_plugin_output, warn
-from extender.cli.terminal import ProgressBar
+from extender.cli.terminal import ProgressBar, write_error
 from extender.serving.http_server import format_listener_url, serve_http
 from extender.serving.serving_options import ServingOptions
 from extender.ui.mounted_pages import do_nothing
@@ -94,7 +94,7 @@ def ui(
     try:
         asyncio.run(_serve(pages, port, opens_browser=not no_browser))
     except StartError as error:
-        sys.stderr.write(f"extender: {error}\n")
+        write_error(str(error))
         raise typer.Exit(_FAILED) from error
 
 

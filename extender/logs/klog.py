@@ -18,6 +18,8 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Final, TextIO
 
+from extender.basics.visible_text import make_visible
+
 MAX_VERBOSITY: Final = 10
 """The highest verbosity that has a log level of its own."""
 
@@ -132,7 +134,8 @@ class TextFormatter(logging.Formatter):
         time = datetime.fromtimestamp(record.created).astimezone()
         letter = _SEVERITY_LETTERS.get(record.levelno, "I")
         header = f"{letter}{time:%m%d %H:%M:%S.%f} {record.process:>7} {record.filename}:{record.lineno}]"
-        return " ".join([header, _quote(record.getMessage()), *map(_format_pair, _get_key_values(record).items())])
+        line = " ".join([header, _quote(record.getMessage()), *map(_format_pair, _get_key_values(record).items())])
+        return make_visible(line)
 
 
 def _quote(text: str) -> str:

@@ -14,12 +14,12 @@ from extender.analysis.pending_pods import list_pending_pods
 from extender.analysis.pod_group_outcome import PodGroupSimulator
 from extender.api.kinds.pod import Pod
 from extender.api.scheme import KINDS
+from extender.basics.visible_text import make_value_visible
 from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.ui.cluster_document import make_cluster_document
-from extender.ui.visible_text import make_value_visible
 from extender.ui.waiting_view import AlikePods, describe_waiting_pods
 
 REFRESH_SECONDS: Final = 5.0

@@ -18,6 +18,7 @@ from starlette.staticfiles import StaticFiles
 from extender import __version__
 from extender.analysis.input.input_errors import InputError
 from extender.answers.schema_version import AnswerKind, make_answer
+from extender.basics.visible_text import make_visible
 from extender.cache.pod_groups import get_pod_group_key
 from extender.ui.change_feed import ChangeFeed
 from extender.ui.group_view import make_group_view
@@ -26,7 +27,6 @@ from extender.ui.node_document import make_node_document
 from extender.ui.page_source import PageSource, get_entries_per_page
 from extender.ui.pod_view import make_pod_view
 from extender.ui.scheduler_pages import SchedulerPages
-from extender.ui.visible_text import make_visible
 from extender.ui.waiting_view import find_groups, format_age, group_by_reason, group_by_scheduler
 from extender.ui.what_if.answers import WhatIfAnswers
 from extender.ui.what_if.page import WhatIfPage

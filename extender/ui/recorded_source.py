@@ -10,13 +10,13 @@ from extender.analysis.pending_pods import find_pods, list_pods_of_other_schedul
 from extender.analysis.pod_selection import ALL_PENDING_PODS
 from extender.analysis.recorded_cluster import Recording, load_cache
 from extender.api.kinds.pod import Pod
+from extender.basics.visible_text import make_value_visible
 from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
 from extender.config.feature_gates import FeatureGates
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.ui.cluster_document import make_cluster_document
-from extender.ui.visible_text import make_value_visible
 from extender.ui.waiting_view import AlikePods, describe_waiting_pods
 
 

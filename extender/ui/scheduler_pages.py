@@ -8,6 +8,7 @@ from fastapi import Response
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
+from extender.basics.visible_text import make_value_visible
 from extender.ui.live_document import (
     DecisionsDocumentMaker,
     LiveCell,
@@ -17,7 +18,6 @@ from extender.ui.live_document import (
     make_queue_document,
 )
 from extender.ui.live_feed import MAX_STREAMS, LiveFeed
-from extender.ui.visible_text import make_value_visible
 
 
 class SchedulerPages:

@@ -14,7 +14,7 @@ from extender.analysis.recording_writer import write_recording
 from extender.analysis.required_kinds import RECORDED_KINDS, get_plural
 from extender.cli import options
 from extender.cli.live.cluster_options import ClusterOptions, warn_about_unreadable_kinds
-from extender.cli.terminal import ProgressBar
+from extender.cli.terminal import ProgressBar, write_error
 
 _STDOUT: Final = "-"
 _EPILOG: Final = """\b
@@ -62,7 +62,7 @@ def record(
     prefixes = tuple(keep_annotations or ())
     count = _write(recording, output, prefixes)
     warn_about_unreadable_kinds(recording)
-    sys.stderr.write(f"extender: recorded {count} objects of {recording.sources[0]}\n")
+    write_error(f"recorded {count} objects of {recording.sources[0]}")
 
 
 def _write(recording: Recording, output: str, prefixes: tuple[str, ...]) -> int:

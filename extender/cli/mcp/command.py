@@ -12,6 +12,7 @@ from extender.basics.clock import SystemClock
 from extender.cli import options
 from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster
 from extender.cli.mcp.loaded_cluster import ClusterSource
+from extender.cli.terminal import write_error
 from extender.serving.http_server import format_listener_url, serve_http
 from extender.serving.serving_options import ServingOptions
 
@@ -72,7 +73,7 @@ def mcp(
     try:
         asyncio.run(_serve_http(server_module, server, port))
     except StartError as error:
-        sys.stderr.write(f"extender: {error}\n")
+        write_error(str(error))
         raise typer.Exit(_FAILED) from error
 
 
@@ -108,6 +109,6 @@ async def _serve_http(server_module: Any, server: Any, port: int) -> None:
                 server.session_manager.run(),
                 serve_http(http_app, listener, None, shutdown_timeout=1),
             ):
-                sys.stderr.write(f"extender: MCP at {url}{server_module.HTTP_PATH}\n")
+                write_error(f"MCP at {url}{server_module.HTTP_PATH}")
                 sys.stderr.flush()
                 await stopping.wait()

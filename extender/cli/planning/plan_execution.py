@@ -13,6 +13,7 @@ from extender.analysis.recorded_cluster import Recording, load_cache
 from extender.app.wiring import SchedulerSetup
 from extender.cli.live.cluster_options import ClusterOptions
 from extender.cli.recording_options import make_offline_runtime, redirect_plugin_output
+from extender.cli.terminal import write_error
 from extender.planning.rebalance.make_room import RoomPlan
 from extender.planning.rebalance.move_simulator import MoveSimulator
 from extender.planning.rebalance.plan import Change, Failure, Proof
@@ -82,5 +83,5 @@ def execute(plan: RebalancePlan, execution: PlanExecution) -> None:
 
 
 def _report(line: str) -> None:
-    sys.stderr.write(f"extender: {line}\n")
+    write_error(line)
     sys.stderr.flush()

@@ -120,7 +120,7 @@ def make_command(change: Change) -> str:
     if change.action is not Action.EVICT:
         return f"kubectl {change.action.value} {shlex.quote(change.name)}"
     namespace, _, name = change.name.partition("/")
-    path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
+    path = shlex.quote(f"/api/v1/namespaces/{namespace}/pods/{name}/eviction")
     return f"echo {shlex.quote(json.dumps(make_eviction(namespace, name)))} | kubectl create --raw {path} -f -"
 
 

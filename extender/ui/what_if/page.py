@@ -11,12 +11,12 @@ from starlette.exceptions import HTTPException
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.workload import ReplicaSet
+from extender.basics.visible_text import make_value_visible
 from extender.config.errors import ConfigError
 from extender.planning.scenario import ScenarioError
 from extender.planning.what_if_report import make_what_if_values
 from extender.ui.cluster_document import TAINTS_KEY, make_groups
 from extender.ui.page_source import PageSource
-from extender.ui.visible_text import make_value_visible
 from extender.ui.what_if.answer_view import make_answer_view
 from extender.ui.what_if.answers import Answer, BusyError, WhatIfAnswers
 from extender.ui.what_if.question import (

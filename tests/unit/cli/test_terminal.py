@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from extender.cli.terminal import ProgressBar, write_text
+from extender.cli.terminal import ProgressBar, write_error, write_text
 
 
 class _Terminal(io.StringIO):
@@ -94,3 +94,15 @@ Pod shop/web
 def test_a_last_column_without_room_is_not_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
     line = f"{'a' * 50}  {'word ' * 10}end\n"
     assert write_at_terminal(monkeypatch, line, 60, no_colour="1") == line
+
+
+def test_a_terminal_does_not_get_escape_sequences_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """U+009B starts an escape sequence too, and U+202E reverses the text after it."""
+    text = "  taint \x1b]0;title\x07 \x1b[2J \u009b31m \u202e a\tb\n"
+    want = "  taint \\x1b]0;title\\x07 \\x1b[2J \\x9b31m \\u202e a\tb\n"
+    assert write_at_terminal(monkeypatch, text, 80, no_colour="1") == want
+
+
+def test_an_error_has_no_escape_sequences(capsys: pytest.CaptureFixture[str]) -> None:
+    write_error('waits for scheduler "\x1b[31m"')
+    assert capsys.readouterr().err == 'extender: waits for scheduler "\\x1b[31m"\n'

@@ -86,6 +86,11 @@ def test_text_has_klogs_format_and_quotes_line_breaks() -> None:
     assert re.fullmatch(pattern, text)
 
 
+def test_text_has_no_characters_that_a_terminal_interprets() -> None:
+    text = captured_log(LoggingOptions(), lambda: log.warning("\x1b[2J", extra={"err": "\x7f \u009b31m \u202e"}))
+    assert text.endswith('] "\\u001b[2J" err="\\x7f \\x9b31m \\u202e"\n')
+
+
 @pytest.mark.parametrize(("v", "levels"), [(0, [0]), (1, [0, 1]), (4, [0, 1, 4]), (10, [0, 1, 4, 10])])
 def test_messages_are_written_from_their_verbosity_on(v: int, levels: list[int]) -> None:
     def emit() -> None:

@@ -11,6 +11,11 @@ def test_an_eviction_asks_the_eviction_api() -> None:
     )
 
 
+def test_a_name_of_a_recorded_cluster_is_no_shell_command() -> None:
+    command = make_command(Change(Action.EVICT, "shop/web;reboot"))
+    assert command.endswith(" | kubectl create --raw '/api/v1/namespaces/shop/pods/web;reboot/eviction' -f -")
+
+
 def test_nodes_are_cordoned_and_uncordoned() -> None:
     assert make_command(Change(Action.CORDON, "n1")) == "kubectl cordon n1"
     assert make_command(Change(Action.UNCORDON, "n1")) == "kubectl uncordon n1"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.ui.visible_text import make_value_visible, make_visible
+from extender.basics.visible_text import make_value_visible, make_visible
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
-"""Make characters visible that a browser would not show, or that would change the order of the text around them."""
+"""Make characters visible that a browser or a terminal would not show, or that would change the text around them.
+
+Names, labels and expressions may have escape sequences, with which a terminal changes its state or hides text.
+"""
 
 from typing import Any
 
 
 def make_visible(text: str) -> str:
-    """Return *text* with each unprintable character, such as a right-to-left mark, as its escape in Python.
+    """Return *text* with each unprintable character, such as an escape or a right-to-left mark, as Python writes it.
 
     Line breaks and tabs are kept.
     """
