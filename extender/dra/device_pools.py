@@ -60,6 +60,7 @@ class SliceIndex:
     """
 
     __slots__ = (
+        "_compatibility_groups",
         "_partitionable_devices",
         "_pool_cache",
         "_pools_by_node",
@@ -88,14 +89,16 @@ class SliceIndex:
             compatibility_groups: whether compatibility groups are supported. Otherwise slices with them do not count.
         """
         self.slices = slices
-        usable_slices = [part for part in slices.values() if compatibility_groups or not part.uses_compatibility_groups]
+        self._compatibility_groups = compatibility_groups
         self._restricts_counter_slices = restricts_counter_slices
         self._partitionable_devices = partitionable_devices
         self._slices_by_node: dict[str, list[CompiledSlice]] = {}
         self._slices_not_indexed_by_node: list[CompiledSlice] = []
         self._slices_by_pool: dict[PoolId, list[CompiledSlice]] = {}
-        for compiled_slice in usable_slices:
+        for compiled_slice in slices.values():
             self._slices_by_pool.setdefault(compiled_slice.pool_id, []).append(compiled_slice)
+            if not self._is_usable(compiled_slice):
+                continue
             node_name = compiled_slice.resource_slice.spec.node_name
             if node_name and (restricts_counter_slices or not compiled_slice.counter_sets):
                 self._slices_by_node.setdefault(node_name, []).append(compiled_slice)
@@ -103,6 +106,10 @@ class SliceIndex:
                 self._slices_not_indexed_by_node.append(compiled_slice)
         self._pool_cache: dict[tuple[PoolId, tuple[str, ...], bool], Pool] = {}
         self._pools_by_node: dict[str, tuple[Node, tuple[Pool, ...]]] = {}
+
+    def _is_usable(self, compiled_slice: CompiledSlice) -> bool:
+        """Return whether the slice counts. An unusable slice of a newer generation still replaces older ones."""
+        return self._compatibility_groups or not compiled_slice.uses_compatibility_groups
 
     def get_pools_for_node(self, node: Node) -> tuple[Pool, ...]:
         """Return the pools with devices for *node*, in allocation order.
@@ -140,7 +147,9 @@ class SliceIndex:
             if any(compiled_slice.generation > generation for compiled_slice in pool_slices):
                 return None
             generation_slices = [
-                compiled_slice for compiled_slice in pool_slices if compiled_slice.generation == generation
+                compiled_slice
+                for compiled_slice in pool_slices
+                if compiled_slice.generation == generation and self._is_usable(compiled_slice)
             ]
             if len(generation_slices) != slice_count:
                 return Pool(pool_id, incomplete=True)

@@ -11,13 +11,14 @@ Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 import ipaddress
 from collections.abc import Callable
 from typing import Any, Final
-from urllib.parse import parse_qs, quote
+from urllib.parse import quote
 
 from extender.dra.cel import values
 from extender.dra.cel.formats import FORMATS
 from extender.dra.cel.function_signature import CEL_VALUE, Function, check_kind
 from extender.dra.cel.lists import LISTS
 from extender.dra.cel.regex import find, find_all
+from extender.dra.cel.urls import get_hostname, get_port, parse_query, split_url
 from extender.dra.cel.values import CIDR, IP, NANO, QUANTITY, SEMVER, URL, CelValue
 
 _UNESCAPED_PATH_CHARACTERS: Final = "/%:@!$&'()*+,;=~"
@@ -107,39 +108,24 @@ _VERSIONS: Final = (
 )
 
 
-def _get_host(text: str) -> str:
-    return values.split_url(text).netloc.rpartition("@")[2]
-
-
-def _get_hostname(text: str) -> str:
-    return (
-        _get_host(text).rpartition("]")[0].lstrip("[") if "]" in _get_host(text) else _get_host(text).partition(":")[0]
-    )
-
-
-def _get_port(text: str) -> str:
-    port = values.split_url(text).port
-    return "" if port is None else str(port)
-
-
 _URLS: Final = (
     Function("url", CEL_VALUE, ("string",), False, values.parse_url),
     Function("isURL", "bool", ("string",), False, _can_parse(values.parse_url)),
-    _method(URL, "getScheme", "string", lambda text: values.split_url(text).scheme),
-    _method(URL, "getHost", "string", _get_host),
-    _method(URL, "getHostname", "string", _get_hostname),
-    _method(URL, "getPort", "string", _get_port),
+    _method(URL, "getScheme", "string", lambda text: split_url(text).scheme),
+    _method(URL, "getHost", "string", lambda text: split_url(text).host),
+    _method(URL, "getHostname", "string", get_hostname),
+    _method(URL, "getPort", "string", get_port),
     _method(
         URL,
         "getEscapedPath",
         "string",
-        lambda text: quote(values.split_url(text).path, safe=_UNESCAPED_PATH_CHARACTERS),
+        lambda text: quote(split_url(text).path, safe=_UNESCAPED_PATH_CHARACTERS),
     ),
     _method(
         URL,
         "getQuery",
         "map(string, list(string))",
-        lambda text: parse_qs(values.split_url(text).query, keep_blank_values=True),
+        lambda text: parse_query(split_url(text).query),
     ),
 )
 

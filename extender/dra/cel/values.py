@@ -9,9 +9,9 @@ Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 import ipaddress
 import re
 from typing import Final, NamedTuple
-from urllib.parse import SplitResult, urlsplit
 
 from extender.api.quantity import MAX_INT64, parse
+from extender.dra.cel.urls import split_url
 
 NANO: Final = 10**9
 """Nano units per unit. Quantities are integers of nano units, the finest precision of a quantity."""
@@ -23,6 +23,8 @@ CIDR: Final = "cidr"
 URL: Final = "url"
 FORMAT: Final = "format"
 
+_MAX_UINT64: Final = 2**64 - 1
+_PREFIX_LENGTH: Final = re.compile("0|[1-9][0-9]{0,2}")
 _SEMVER_NUMBER: Final = r"(0|[1-9][0-9]*)"
 _SEMVER_PRERELEASE: Final = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _SEMVER: Final = re.compile(
@@ -49,6 +51,8 @@ def parse_quantity(text: str) -> CelValue:
     Raises:
         ValueError: *text* is invalid.
     """
+    if text != text.strip():
+        raise ValueError(f'quantity "{text[:64]}": want a number with an optional suffix such as m, k, M, Gi')
     return CelValue(QUANTITY, str(to_nanos(text)))
 
 
@@ -73,7 +77,7 @@ def parse_semver(text: str, *, normalize: bool = False) -> CelValue:
         ValueError: *text* is invalid.
     """
     match = _SEMVER.fullmatch(_normalize_semver(text) if normalize else text)
-    if match is None:
+    if match is None or max(map(int, match.group(1, 2, 3))) > _MAX_UINT64:
         raise ValueError(f'semantic version "{text[:64]}": want three numbers such as 1.2.3, without leading zeros')
     major, minor, patch, prerelease = match.groups()
     return CelValue(SEMVER, f"{major}.{minor}.{patch}" + (f"-{prerelease}" if prerelease else ""))
@@ -83,6 +87,8 @@ def _normalize_semver(text: str) -> str:
     text = text.removeprefix("v")
     core, suffix = re.match(r"([^-+]*)(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]  # matches any text
     numbers = [number.lstrip("0") or number[-1:] for number in core.split(".")]
+    if len(numbers) < 3 and suffix:
+        return text  # invalid: a short version has no prerelease
     return ".".join([*numbers, *["0"] * (3 - len(numbers))]) + suffix
 
 
@@ -125,7 +131,7 @@ def parse_cidr(text: str) -> CelValue:
         ValueError: *text* is invalid.
     """
     host, slash, prefix_length = text.partition("/")
-    if not slash or not prefix_length.isdigit():
+    if not slash or not _PREFIX_LENGTH.fullmatch(prefix_length):
         raise ValueError(f'CIDR "{text[:64]}": want an address, a slash and a number of bits')
     return CelValue(CIDR, str(ipaddress.ip_interface(f"{parse_ip_address(host).text}/{int(prefix_length)}")))
 
@@ -136,23 +142,8 @@ def parse_url(text: str) -> CelValue:
     Raises:
         ValueError: *text* is invalid.
     """
-    url_parts = split_url(text)
-    if not (url_parts.scheme or text.startswith("/")) or any(
-        ord(character) < 32 or ord(character) == 127 for character in text
-    ):
-        raise ValueError(f'URL "{text[:64]}": want an absolute URL or an absolute path')
+    split_url(text)
     return CelValue(URL, text)
-
-
-def split_url(text: str) -> SplitResult:
-    """Split a URL into its parts.
-
-    Raises:
-        ValueError: the port is not a number.
-    """
-    url_parts = urlsplit(text)
-    _ = url_parts.port
-    return url_parts
 
 
 def to_int64(text: str) -> int | None:

@@ -27,11 +27,14 @@ def test_a_value_has_a_canonical_text(parse: Callable[[str], CelValue], text: st
     ("parse", "text"),
     [
         (values.parse_quantity, "many"),
+        (values.parse_quantity, "1 "),
         (values.parse_semver, "1.02.3"),
+        (values.parse_semver, "18446744073709551616.0.0"),
         (values.parse_ip_address, "fe80::1%eth0"),
         (values.parse_ip_address, "::ffff:10.0.0.1"),
         (values.parse_cidr, "10.0.0.0"),
         (values.parse_cidr, "10.0.0.0/33"),
+        (values.parse_cidr, "10.0.0.0/08"),
         (values.parse_url, "example.com"),
         (values.parse_url, "https://example.com:port/"),
     ],
@@ -44,6 +47,11 @@ def test_an_invalid_text_is_an_error(parse: Callable[[str], CelValue], text: str
 @pytest.mark.parametrize(("text", "want"), [("v1.2", "1.2.0"), ("01.002.3-rc.1", "1.2.3-rc.1"), ("v0", "0.0.0")])
 def test_a_version_can_be_normalized(text: str, want: str) -> None:
     assert values.parse_semver(text, normalize=True).text == want
+
+
+def test_a_short_version_has_no_prerelease() -> None:
+    with pytest.raises(ValueError, match="want three numbers"):
+        values.parse_semver("1.2-alpha", normalize=True)
 
 
 def test_versions_sort_by_number_and_pre_releases_first() -> None:
