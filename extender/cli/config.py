@@ -14,6 +14,7 @@ from extender.cli.recording_options import (
     read_text,
     redirect_plugin_output,
 )
+from extender.cli.terminal import write_error
 from extender.config.errors import ConfigError, FieldError
 from extender.config.legacy_policy import policy_document
 from extender.config.legacy_policy.algorithm_providers import ALGORITHM_PROVIDERS, get_provider
@@ -147,6 +148,6 @@ def convert(
     except ConfigError as error:
         raise add_file_to_errors(error, name) from error
     for warning in setup.warnings:
-        sys.stderr.write(f"extender: note: {warning}\n")
+        write_error(f"note: {warning}")
     sys.stdout.write(render_without_defaults(setup.configuration))
     sys.stdout.flush()

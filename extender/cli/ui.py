@@ -180,7 +180,7 @@ async def _serve(opening: AbstractAsyncContextManager[_OpenPages], port: int, *,
         sys.stdout.write(f"The pages are at {url}\n")
         sys.stdout.flush()
         if opens_browser and not await asyncio.to_thread(webbrowser.open, url):
-            sys.stderr.write("extender: no browser was found; open the address yourself\n")
+            write_error("no browser was found; open the address yourself")
         await _wait_for_end(stopping, pages.watches)
 
 

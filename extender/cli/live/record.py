@@ -60,12 +60,12 @@ def record(
             ClusterOptions(kubeconfig, context).credential_source, RECORDED_KINDS, progress_bar.show
         )
     prefixes = tuple(keep_annotations or ())
-    count = _write(recording, output, prefixes)
+    count = write_recording_file(recording, output, prefixes)
     warn_about_unreadable_kinds(recording)
     write_error(f"recorded {count} objects of {recording.sources[0]}")
 
 
-def _write(recording: Recording, output: str, prefixes: tuple[str, ...]) -> int:
+def write_recording_file(recording: Recording, output: str, prefixes: tuple[str, ...]) -> int:
     """Write the recording. A file is replaced only if all of it was written.
 
     Raises:
@@ -76,7 +76,8 @@ def _write(recording: Recording, output: str, prefixes: tuple[str, ...]) -> int:
     path = Path(output)
     partial_path = path.with_name(f".{path.name}.partial")
     try:
-        descriptor = os.open(partial_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        partial_path.unlink(missing_ok=True)  # another user may have made it, or a link to another file
+        descriptor = os.open(partial_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         file: BinaryIO
         with os.fdopen(descriptor, "wb") as file:
             compress = output.endswith(".gz")

@@ -163,6 +163,16 @@ def test_a_pair_in_a_folder_is_created_once_and_reused(tmp_path: Path) -> None:
     assert (folder / "kube-scheduler.crt").read_bytes() == first
 
 
+def test_a_new_key_does_not_get_the_permissions_or_the_target_of_an_old_one(tmp_path: Path) -> None:
+    other_file, key = tmp_path / "other", tmp_path / "kube-scheduler.key"
+    other_file.write_text("other")
+    other_file.chmod(0o644)
+    key.symlink_to(other_file)
+    load_serving_certificate(ServingOptions(cert_dir=str(tmp_path)))
+    assert other_file.read_text() == "other"
+    assert key.stat(follow_symlinks=False).st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
