@@ -15,13 +15,17 @@ _MAX_NAMED_KINDS: Final = 4
 def list_watch_problems(informers: Informers, clock: Clock) -> list[str]:
     """Return one line for each kind that may not be read or watched, and one for each reason of lost watches.
 
+    The first line names the kinds that are being read for the first time, so that the pages are incomplete.
+
     A kind that the API server does not serve is no problem.
 
     Args:
         informers: the watches.
         clock: the clock of the reflectors.
     """
-    lines, lost = [], dict[str, list[Reflector[Any]]]()
+    lost = dict[str, list[Reflector[Any]]]()
+    unread = [each for each in informers.reflectors.values() if not each.synced.is_set() and not each.last_error]
+    lines = [f"not complete yet: {_name_kinds(unread)} are being read"] if unread else []
     for reflector in informers.reflectors.values():
         plural, error = _get_plural(reflector), reflector.last_error
         if not error or _is_not_served(reflector):

@@ -48,6 +48,19 @@ def test_a_cluster_that_is_followed_has_no_problem() -> None:
     assert inspect(lambda _: None) == ([], {})
 
 
+def test_kinds_that_are_being_read_for_the_first_time_are_named() -> None:
+    """A scheduler serves its pages before it has read the cluster, and an incomplete page looks like a complete one."""
+
+    def change(informers: Informers) -> None:
+        for kind in (Pod, PersistentVolumeClaim):
+            informers.reflectors[kind].synced.clear()
+
+    assert inspect(change) == (
+        ["not complete yet: persistentvolumeclaims, pods are being read"],
+        {"Pod": "not read yet", "PersistentVolumeClaim": "not read yet"},
+    )
+
+
 def test_a_kind_that_may_not_be_listed_names_the_verbs() -> None:
     def change(informers: Informers) -> None:
         reflector = informers.reflectors[PersistentVolumeClaim]
@@ -92,10 +105,3 @@ def test_a_kind_that_the_server_does_not_serve_is_no_problem() -> None:
         reflector.last_error = "podgroups: the server could not find the requested resource"
 
     assert inspect(change) == ([], {})
-
-
-def test_a_kind_that_was_not_read_yet_is_unreadable_without_a_line() -> None:
-    def change(informers: Informers) -> None:
-        informers.reflectors[PersistentVolumeClaim].synced.clear()
-
-    assert inspect(change) == ([], {"PersistentVolumeClaim": "not read yet"})
