@@ -115,6 +115,7 @@ def test_the_queue_is_shown_and_updated(open_page: OpenPage, scheduler: LiveSche
     expect(page.locator("[data-rows=gated]")).to_contain_text("SchedulingGates")
     expect(page.locator("[data-rows=unschedulable]")).to_contain_text("NodeResourcesFit")
     expect(page.locator("#connection")).to_have_text("Live.")
+    expect(page.get_by_role("region", name="activeQ")).to_be_hidden()
     scheduler.create(make_pod("huge", cpu="32"))
     link = page.locator("[data-rows=unschedulable], [data-rows=backoff]").get_by_role("link", name="default/huge")
     expect(link).to_be_visible()
