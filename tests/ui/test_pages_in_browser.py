@@ -184,6 +184,8 @@ def test_the_first_key_leads_to_the_content(open_page: OpenPage) -> None:
 
 def test_pods_are_explained_without_javascript(open_page: OpenPage) -> None:
     page = open_page(java_script_enabled=False)
+    expect(page.get_by_label("Colour by")).to_be_hidden()
+    expect(page.get_by_text("The arrow keys move between nodes")).to_be_hidden()
     page.get_by_role("link", name="8 pods wait: why?").click()
     page.get_by_role("link", name="batch/month-end").click()
     expect(page.locator("#matrix")).to_contain_text("Insufficient memory")
@@ -250,3 +252,4 @@ def test_a_question_is_answered_without_javascript(open_page: OpenPage) -> None:
     page.get_by_role("button", name="Answer").click()
     expect(page.locator(".state")).to_contain_text("left without a node")
     expect(page.get_by_role("row").filter(has_text="nodes").first).to_contain_text("12")
+    expect(page.get_by_label("Colour by")).to_be_hidden()

@@ -1,7 +1,7 @@
 // The page Cluster: reads the document of the cluster, draws the map, and handles pointer, keyboard and options.
 
 import {
-  drawCells, drawMark, isMoveKey, layOut, makeHitTest, moveByKey, readColours, showLegend,
+  drawCells, drawMark, isMoveKey, layOut, makeHitTest, moveByKey, readColours, showControls, showLegend,
 } from "./node_map.js";
 import { followChanges, replaceElement } from "./refresh.js";
 
@@ -173,6 +173,7 @@ async function update(page) {
 async function start() {
   if (!(await readCluster())) return;
   fillOptions();
+  showControls();
   draw();
   listen();
   if ("live" in map.dataset) followChanges(update);

@@ -141,6 +141,11 @@ function makeSwatch(colour) {
   return swatch;
 }
 
+/** Show the controls of the map, which do nothing without JavaScript. */
+export function showControls() {
+  for (const name of ["options", "map-help"]) document.getElementById(name).hidden = false;
+}
+
 export function showLegend(legend, colours, named) {
   legend.replaceChildren();
   for (const [text, colour] of [...LEGEND.map((text, step) => [text, colours.steps[step]]), ["none", colours.none]]) {

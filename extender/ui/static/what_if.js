@@ -1,7 +1,7 @@
 // The page What if: draws the cluster before and after the changes, side by side, and copies the command line.
 
 import {
-  ABSENT, drawCells, drawMark, isMoveKey, layOut, makeHitTest, moveByKey, readColours, showLegend,
+  ABSENT, drawCells, drawMark, isMoveKey, layOut, makeHitTest, moveByKey, readColours, showControls, showLegend,
 } from "./node_map.js";
 
 const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
@@ -118,6 +118,7 @@ async function showMaps() {
   for (const name of answer.resources) addOption(resource, name, name);
   for (const key of Object.keys(answer.groups)) addOption(group, key, key);
   addOption(group, "", "nothing");
+  showControls();
   draw();
   for (const side of SIDES) {
     const cells = getCanvas(side, "cells");
