@@ -72,6 +72,7 @@ class ServeBackend:
         main_task: the task of the informers or the scheduler, which returns the exit status; None without an API
             server.
         scheduler: the scheduler of this process; None without one.
+        informers: the watches; None without an API server.
     """
 
     app: FastAPI
@@ -82,6 +83,7 @@ class ServeBackend:
     writer: Writer | None = None
     main_task: asyncio.Task[int] | None = None
     scheduler: StandaloneScheduler | None = None
+    informers: Informers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +242,7 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
             apply_setup,
             writer,
             informers_task,
+            informers=cluster.informers,
         )
     finally:
         informers_task.cancel()
@@ -290,6 +293,7 @@ async def _open_standalone_backend(
             writer,
             scheduler_task,
             scheduler,
+            scheduler.informers,
         )
     finally:
         stopping.set()

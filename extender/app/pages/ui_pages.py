@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fastapi import FastAPI
 
-from extender.app.pages.watch_problems import list_watch_problems
+from extender.app.informers import Informers
+from extender.app.pages.watch_problems import list_unreadable_kinds, list_watch_problems
 from extender.app.pages.what_if_answers import make_answers
 from extender.app.serve_backend import ServeBackend
 from extender.app.standalone import StandaloneScheduler
 from extender.app.wiring import SchedulerSetup, make_runtime
+from extender.basics.clock import Clock, SystemClock
 from extender.framework.profiles import Profile
 from extender.scheduler.attempt_history import PluginTimer
 from extender.ui.change_feed import ChangeFeed
@@ -63,10 +65,18 @@ def make_live_pages(
     return make_app(source, scheduler_pages, answers, changes), close
 
 
+def _make_access(informers: Informers, clock: Clock) -> ClusterAccess:
+    """Return what the watches of this process cannot read."""
+    return ClusterAccess(
+        list_problems=lambda: list_watch_problems(informers, clock),
+        get_unreadable_kinds=lambda: list_unreadable_kinds(informers.reflectors),
+    )
+
+
 def make_pages_of_scheduler(scheduler: StandaloneScheduler, title: str) -> tuple[FastAPI, Callable[[], None]]:
     """Return the pages of a scheduler as `make_live_pages` does; *title* is the name of the cluster."""
     profiles, informers = scheduler.context.profiles, scheduler.informers
-    access = ClusterAccess(list_problems=lambda: list_watch_problems(informers, scheduler.context.clock))
+    access = _make_access(informers, scheduler.context.clock)
     source = LiveSource(title, scheduler.cache, lambda: profiles, make_runtime, time.monotonic, access)
     return make_live_pages(source, lambda: scheduler.setup, scheduler=scheduler)
 
@@ -99,6 +109,7 @@ def mount_extender_pages(
         verbs = backend.extender_service.verbs
         return {**dict.fromkeys(other_scheduler_names, verbs.default_profile), **verbs.profiles}
 
-    source = LiveSource(title, backend.extender_service.verbs.cache, get_profiles, make_runtime, time.monotonic)
+    access = None if backend.informers is None else _make_access(backend.informers, SystemClock())
+    source = LiveSource(title, backend.extender_service.verbs.cache, get_profiles, make_runtime, time.monotonic, access)
     pages, close = make_live_pages(source, get_setup, other_scheduler_names, backend.scheduler)
     return MountedPages(backend.app, ResponseHeadersMiddleware(pages, None if authenticated else LOOPBACK_HOSTS), close)

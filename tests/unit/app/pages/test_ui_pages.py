@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 from starlette.testclient import TestClient
 
+from extender.api.kinds.storage import PersistentVolumeClaim
+from extender.app.live_cluster import LiveCluster
 from extender.app.pages.ui_pages import mount_extender_pages
 from extender.app.serve_backend import make_recorded_backend, replace_profiles
 from extender.app.standalone import StandaloneScheduler
@@ -70,6 +72,28 @@ def test_replaced_profiles_apply_to_the_pages() -> None:
         PluginMetrics(make_registry(), ["another"], release=setup.gates.release),
     )
     assert client.get("/ui/pods/default/p").status_code == 404
+
+
+def test_lost_watches_and_missing_rights_are_shown_beside_the_verbs() -> None:
+    setup, clock = build_setup(), SystemClock()
+
+    async def make_cluster() -> LiveCluster:
+        return LiveCluster(setup, CredentialSource(), clock, "test", observe=lambda _: None)
+
+    cluster = asyncio.run(make_cluster())
+    cluster.cache.add_or_update_node(make_node("n1"))
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    cluster.cache.add_or_update_pod(make_pod("web", spec={"volumes": volumes}))
+    for kind, reflector in cluster.informers.reflectors.items():
+        if kind is PersistentVolumeClaim:
+            reflector.last_error, reflector.forbidden = "persistentvolumeclaims: may not list", True
+        else:
+            reflector.synced.set()
+    backend = replace(make_recorded_backend(setup, cluster.cache), informers=cluster.informers)
+    client = TestClient(mount_extender_pages(backend, lambda: setup, "a", authenticated=True))
+    line = "not readable: persistentvolumeclaims; grant the verbs &#34;list&#34; and &#34;watch&#34;"
+    assert line in client.get("/ui/waiting").text
+    assert client.get("/ui/pods/default/web").text.count(line) > 1
 
 
 def test_a_process_that_also_schedules_has_the_pages_of_its_scheduler() -> None:
