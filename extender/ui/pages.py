@@ -1,12 +1,13 @@
 """The FastAPI application with the pages: Cluster, Node, Waiting pods, Pod, and the search."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 from fastapi import FastAPI, Request, Response
@@ -220,13 +221,27 @@ class Pages:
         )
 
     async def search(self, q: str = "") -> Response:
-        """Show the nodes and the pods whose names contain a text, first the pods that wait."""
+        """Show the nodes and the pods whose names contain a text, first the pods that wait.
+
+        A complete name leads to its page.
+        """
         text = q.strip().lower()
+        node_names = self._source.get_node_names() if text else {}
+        address = self._find_exactly(text, node_names)
+        if address:
+            return RedirectResponse(address, 303)
         nodes = [name for name in self._source.get_snapshot().names if text in name] if text else []
-        pods = [pod for pod in self._source.get_node_names().items() if text in pod[0]] if text else []
+        pods = [pod for pod in node_names.items() if text in pod[0]]
         pods.sort(key=lambda pod: bool(pod[1]))  # pods that wait are first
         hits = {"nodes": nodes[:_MAX_HITS], "pods": dict(pods[:_MAX_HITS])}
         return self.render("search.html", query=q.strip(), hits=hits, node_count=len(nodes), pod_count=len(pods))
+
+    def _find_exactly(self, text: str, pod_keys: Iterable[str]) -> str:
+        """Return the address of the only pod or node with exactly this name; empty without one."""
+        keys = [key for key in pod_keys if text in {key, key.partition("/")[2]}]
+        paths = [f"/pods/{key}" for key in keys]
+        paths += [f"/nodes/{text}"] if text in self._source.get_snapshot().names else []
+        return f"{PREFIX}{quote(paths[0])}" if len(paths) == 1 else ""
 
     def make_live_handler(
         self, template: str, make_document: Callable[[], LiveDocument]
@@ -271,6 +286,7 @@ class Pages:
             "has_scheduler": self._scheduler_pages is not None,
             "has_what_if": self._has_what_if,
             "is_live": self._source.is_live,
+            "made_at": datetime.now(UTC),
             "problems": self._source.list_problems(),
         }
         html = self._environment.get_template(template).render(context)

@@ -1,6 +1,7 @@
 """Pages about a cluster that changes are read again after a change."""
 
 import asyncio
+import re
 
 import pytest
 from starlette.testclient import TestClient
@@ -65,6 +66,12 @@ def test_the_time_of_the_pages_counts_for_the_feed(monkeypatch: pytest.MonkeyPat
     assert cluster.client.get(path).status_code == 200
     assert take_seconds() > 0.0
     assert take_seconds() == 0.0
+
+
+@pytest.mark.parametrize("path", ["/ui/pods/default/large", "/ui/nodes/n1"])
+def test_a_page_that_does_not_follow_the_cluster_has_its_time(path: str) -> None:
+    text = Cluster().client.get(path).text
+    assert re.search(r"As of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. Reload the page for the current state\.", text)
 
 
 def test_a_page_of_waiting_pods_is_made_once_for_all_readers() -> None:

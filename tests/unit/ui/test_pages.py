@@ -123,6 +123,25 @@ def test_a_search_names_the_pods_that_wait_first(client: TestClient) -> None:
     assert text.index("frontend-5d8c-k7wzd") < text.index("frontend-5d8c-4hx9k")
 
 
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("frontend-5d8c-k7wzd", "/ui/pods/shop/frontend-5d8c-k7wzd"),
+        ("+Shop/frontend-5d8c-k7wzd+", "/ui/pods/shop/frontend-5d8c-k7wzd"),
+        ("gpu-a1", "/ui/nodes/gpu-a1"),
+    ],
+)
+def test_a_search_for_a_complete_name_leads_to_its_page(client: TestClient, text: str, address: str) -> None:
+    response = client.get(f"/ui/search?q={text}", follow_redirects=False)
+    assert (response.status_code, response.headers["location"]) == (303, address)
+
+
+def test_a_name_that_several_objects_have_leads_to_the_list() -> None:
+    pods = "\n---\n".join(f"{{kind: Pod, apiVersion: v1, metadata: {{name: a, namespace: {name}}}}}" for name in "bc")
+    response = make_client(pods).get("/ui/search?q=a", follow_redirects=False)
+    assert (response.status_code, "2 pods and 0 nodes" in response.text) == (200, True)
+
+
 def make_pods_of_many_kinds() -> str:
     """No node and eleven pods that all differ, on two pages; one is for another scheduler."""
     pods = [
