@@ -4,8 +4,9 @@ Nodes and pods are listed first. The selected pods determine which other kinds a
 """
 
 import asyncio
+import contextlib
 import dataclasses
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -44,7 +45,6 @@ _Result = TypeVar("_Result")
 ReadProgress = Callable[[int, int], None]
 """A function that is called with the number of listed kinds and the number of kinds to list."""
 
-_CONNECTION: Final = ClientConnection(qps=50.0, burst=100)
 _NAMESPACED_KINDS: Final = frozenset(("Service", "ReplicationController", "ReplicaSet", "StatefulSet", *GROUP_KINDS))
 """Kinds of which only the objects in the namespace of a pod matter for that pod."""
 
@@ -287,6 +287,21 @@ def read_kubernetes_version(source: CredentialSource) -> str:
     return _read(source, lambda reader, _: reader.read_version())
 
 
+@contextlib.asynccontextmanager
+async def open_transport(source: CredentialSource) -> AsyncIterator[tuple[Transport, str]]:
+    """Yield a transport to a cluster, and the address of its API server.
+
+    Raises:
+        ApiError: no credentials can be used.
+    """
+    credentials = Credentials(source, SystemClock())
+    transport = Transport(credentials, ClientConnection(qps=50.0, burst=100), f"extender/{__version__}")
+    try:
+        yield transport, (await credentials.get_current_config()).config.server
+    finally:
+        await transport.close()
+
+
 def _read(
     source: CredentialSource,
     read: Callable[[ClusterReader, str], Awaitable[_Result]],
@@ -297,13 +312,8 @@ def _read(
 
     async def connect_and_read() -> None:
         nonlocal server
-        credentials = Credentials(source, SystemClock())
-        transport = Transport(credentials, _CONNECTION, f"extender/{__version__}")
-        try:
-            server = (await credentials.get_current_config()).config.server
+        async with open_transport(source) as (transport, server):
             results.append(await read(ClusterReader(transport, progress), server))
-        finally:
-            await transport.close()
 
     try:
         # Not as the result of the task: asyncio.run formats that as text when it restores the handler of SIGINT.

@@ -11,24 +11,19 @@ from typing import Final
 
 import msgspec
 
-from extender import __version__
 from extender.analysis.input.input_errors import UnreadableError
 from extender.analysis.recorded_cluster import Recording
 from extender.analysis.required_kinds import RECORDED_KINDS
 from extender.api.codec import decode
 from extender.api.kinds.pod import Pod
-from extender.app.cluster_reader import ClusterReader
-from extender.basics.clock import SystemClock
-from extender.client.credentials import Credentials
+from extender.app.cluster_reader import ClusterReader, open_transport
 from extender.client.errors import ApiError, NotFoundError, TooManyRequestsError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.listwatch import ListWatch, list_all
 from extender.client.rest_mapping import ENDPOINTS
 from extender.client.transport import STRATEGIC_MERGE_PATCH, Request, Transport
-from extender.config.model import ClientConnection
 from extender.planning.rebalance.plan import Action, Change, Proof, Step, make_eviction
 
-_CONNECTION: Final = ClientConnection(qps=50.0, burst=100)
 _POLL_SECONDS: Final = 0.5
 _POD: Final = ENDPOINTS["Pod"]
 
@@ -220,13 +215,8 @@ def execute_plan(source: CredentialSource, changes: Sequence[Change], options: E
 
     async def connect_and_run() -> None:
         nonlocal server
-        credentials = Credentials(source, SystemClock())
-        transport = Transport(credentials, _CONNECTION, f"extender/{__version__}")
-        try:
-            server = (await credentials.get_current_config()).config.server
+        async with open_transport(source) as (transport, server):
             await PlanExecutor(transport, server, options).run(changes)
-        finally:
-            await transport.close()
 
     try:
         asyncio.run(connect_and_run())
