@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-import msgspec
-
 from extender.api.extender_v1 import MetaVictims
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import AssignedPodInfo
@@ -90,13 +88,7 @@ async def call_extenders(
 
 
 def _convert_to_node_victims(candidate: Candidate) -> NodeVictims:
-    return NodeVictims([_with_node_name(victim) for victim in candidate.victims], candidate.num_pdb_violations)
-
-
-def _with_node_name(victim: AssignedPodInfo) -> Pod:
-    """Return the pod with its node name set, like the pod on the API server."""
-    spec = msgspec.structs.replace(victim.pod.spec, node_name=victim.node_name)
-    return msgspec.structs.replace(victim.pod, spec=spec)
+    return NodeVictims([victim.pod_with_node_name for victim in candidate.victims], candidate.num_pdb_violations)
 
 
 def convert_to_candidate(extender: str, node: str, victims: MetaVictims, snapshot: Snapshot) -> Candidate:
