@@ -37,7 +37,6 @@ from extender.client.transport import Request
 from extender.logs.klog import verbosity
 from extender.serving.auth_middleware import AuthMiddleware
 from extender.serving.http_server import serve_http
-from extender.serving.serving_options import ServingOptions
 from extender.serving.tls import CertificateError, ServingCertificate
 
 log = logging.getLogger("extender.app")
@@ -76,9 +75,12 @@ async def run(options: ScheduleOptions) -> int:
         telemetry.health.draining = True
         stopping.set()
 
-    with handle_signals(stop, lambda: dump_to_log(scheduler)), _open_listening_socket(options.serving) as listener:
+    with handle_signals(stop, lambda: dump_to_log(scheduler)), contextlib.ExitStack() as stack:
+        listener = certificate = None
         try:
-            certificate = _load_certificate(options)
+            if options.serving is not None:
+                listener = stack.enter_context(open_listening_socket(options.serving, "--secure-port"))
+                certificate = load_certificate(options.serving, options.authentication.client_ca_file)
             await _wait_for_api_server(scheduler, server, stopping)
             if stopping.is_set():
                 return 0
@@ -139,16 +141,6 @@ async def _call_until_stopped(
     finally:
         request.cancel()
         stop.cancel()
-
-
-def _open_listening_socket(settings: ServingOptions | None) -> contextlib.AbstractContextManager[socket.socket | None]:
-    return contextlib.nullcontext() if settings is None else open_listening_socket(settings, "--secure-port")
-
-
-def _load_certificate(options: ScheduleOptions) -> ServingCertificate | None:
-    if options.serving is None:
-        return None
-    return load_certificate(options.serving, options.authentication.client_ca_file)
 
 
 @contextlib.asynccontextmanager

@@ -28,21 +28,18 @@ def parse_server_version(body: bytes) -> str:
         return ""
 
 
-def describe_other_release(server_version: str, release: Release) -> str:
-    """Return a sentence if the release of the API server has other rules than *release*; otherwise an empty text."""
-    server_release = find_release(server_version)
-    if server_release is None or server_release is release:
-        return ""
-    return (
-        f"The API server is {server_version}, but the rules of {release.version} are in force; for the rules of its"
-        f" kube-scheduler pass --emulated-version={server_release.version}"
-    )
-
-
 def warn_about_other_release(body: bytes, release: Release) -> None:
     """Log a warning if the response to `GET /version` names a release with other rules than *release*."""
-    if message := describe_other_release(parse_server_version(body), release):
-        log.warning("%s", message)
+    server_version = parse_server_version(body)
+    server_release = find_release(server_version)
+    if server_release is not None and server_release is not release:
+        log.warning(
+            "The API server is %s, but the rules of %s are in force; for the rules of its kube-scheduler pass"
+            " --emulated-version=%s",
+            server_version,
+            release.version,
+            server_release.version,
+        )
 
 
 async def compare_server_release(transport: Transport, release: Release) -> None:

@@ -51,23 +51,14 @@ class RequestError(Exception):
         self.message = message
 
 
-def check_object_size(field: str, size: int) -> None:
-    """Check the size of the pod or node in *field*, in bytes.
-
-    Raises:
-        RequestError: 413, it has more than `MAX_OBJECT_BYTES`.
-    """
-    if size > MAX_OBJECT_BYTES:
-        raise RequestError(413, f"{field}: more than {MAX_OBJECT_BYTES} bytes")
-
-
 def check_raw_object(field: str, raw: bytes) -> None:
     """Check the size of the pod or node in *field* and the number of its JSON values before it is decoded.
 
     Raises:
         RequestError: 413, it exceeds a limit.
     """
-    check_object_size(field, len(raw))
+    if len(raw) > MAX_OBJECT_BYTES:
+        raise RequestError(413, f"{field}: more than {MAX_OBJECT_BYTES} bytes")
     if len(raw) <= MAX_JSON_OBJECTS or not _has_many_values(raw):
         return
     structure = _remove_strings(raw)

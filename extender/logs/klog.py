@@ -75,10 +75,6 @@ def _build_verbosity_filter(options: LoggingOptions) -> Callable[[logging.LogRec
     return is_enabled
 
 
-def _get_record_verbosity(record: logging.LogRecord) -> int:
-    return max(0, logging.INFO - record.levelno)
-
-
 def _format_caller(record: logging.LogRecord) -> str:
     folder = os.path.basename(os.path.dirname(record.pathname))  # noqa: PTH119, PTH120  pathlib is too slow for every message
     return f"{folder}/{record.filename}:{record.lineno}" if folder else f"{record.filename}:{record.lineno}"
@@ -121,7 +117,7 @@ class JsonFormatter(logging.Formatter):
             line["logger"] = record.name
         line["msg"] = record.getMessage()
         if record.levelno < logging.ERROR:
-            line["v"] = _get_record_verbosity(record)
+            line["v"] = max(0, logging.INFO - record.levelno)
         line.update((key, value) for key, value in _get_key_values(record).items() if key not in line)
         return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
 

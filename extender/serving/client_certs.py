@@ -19,12 +19,6 @@ from extender.serving.authentication import get_certificate_names, is_signed_by,
 
 _MAX_CACHED: Final = 256
 
-CurrentTime = Callable[[], datetime]
-
-
-def _get_current_time() -> datetime:
-    return datetime.now(UTC)
-
 
 @dataclass(frozen=True, slots=True)
 class _CheckedCertificate:
@@ -47,7 +41,7 @@ class ClientCertVerifier:
 
     get_cas: Callable[[], Sequence[x509.Certificate]]
     allowed_names: frozenset[str] = frozenset()
-    now: CurrentTime = _get_current_time
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _checked_certificates: OrderedDict[bytes, _CheckedCertificate] = field(init=False, default_factory=OrderedDict)
 
     def find_rejection_reason(self, certificate: bytes | None) -> str:
