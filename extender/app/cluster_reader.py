@@ -34,7 +34,7 @@ from extender.client.credentials import Credentials
 from extender.client.errors import ApiError, CredentialsError, ForbiddenError, NotFoundError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.listwatch import UNFINISHED_PODS, ListWatch, list_all
-from extender.client.rest_mapping import ENDPOINTS, MISSING_KIND_HINTS, Endpoint, get_endpoint
+from extender.client.rest_mapping import ENDPOINTS, MISSING_KIND_HINTS, Endpoint, get_endpoint, guess_plural
 from extender.client.transport import Request, Transport
 from extender.config.model import ClientConnection
 from extender.config.releases import DEFAULT_RELEASE, find_release
@@ -50,14 +50,6 @@ _NAMESPACED_KINDS: Final = frozenset(("Service", "ReplicationController", "Repli
 
 _KINDS: Final[Mapping[str, type[KubernetesObject]]] = {
     kind.__name__: kind for kind in KINDS.values() if kind.__name__ in ENDPOINTS
-}
-_WORKLOAD_PLURALS: Final = {
-    "Deployment": "deployments",
-    "ReplicaSet": "replicasets",
-    "StatefulSet": "statefulsets",
-    "DaemonSet": "daemonsets",
-    "Job": "jobs",
-    "ReplicationController": "replicationcontrollers",
 }
 
 
@@ -218,7 +210,7 @@ class ClusterReader:
 
     async def _make_pods_of(self, name: WorkloadName) -> list[Pod]:
         """Read a workload without pods, and add the pods that it would make; at least one."""
-        endpoint = Endpoint(WORKLOAD_VERSIONS[name.kind], _WORKLOAD_PLURALS[name.kind])
+        endpoint = Endpoint(WORKLOAD_VERSIONS[name.kind], guess_plural(name.kind))
         try:
             body = await self._transport.call(Request("GET", endpoint.build_path(name.namespace, name.name)))
             workload = decode(body, Workload)

@@ -48,53 +48,41 @@ def _escape(segment: str) -> str:
     return quote(segment, safe="") if segment.strip(".") else segment.replace(".", "%2E")
 
 
-_TABLE: Final[tuple[tuple[str, Mapping[str, str], Mapping[str, str]], ...]] = (
+def guess_plural(kind: str) -> str:
+    """Return the plural resource name of a kind by the rule of the Kubernetes API.
+
+    Source: apimachinery/pkg/api/meta/restmapper.go, UnsafeGuessKindToResource (1.36).
+    """
+    name = kind.lower()
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"
+
+
+_TABLE: Final = (
     # version, kinds with namespaces, kinds without
-    (
-        "v1",
-        {
-            "Pod": "pods",
-            "Service": "services",
-            "ReplicationController": "replicationcontrollers",
-            "PersistentVolumeClaim": "persistentvolumeclaims",
-            "ConfigMap": "configmaps",
-        },
-        {"Node": "nodes", "Namespace": "namespaces", "PersistentVolume": "persistentvolumes"},
-    ),
-    ("apps/v1", {"ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}, {}),
-    ("policy/v1", {"PodDisruptionBudget": "poddisruptionbudgets"}, {}),
-    ("scheduling.k8s.io/v1", {}, {"PriorityClass": "priorityclasses"}),
-    ("scheduling.k8s.io/v1beta1", {"PodGroup": "podgroups"}, {}),
-    ("scheduling.k8s.io/v1alpha3", {"CompositePodGroup": "compositepodgroups"}, {}),
-    ("scheduling.x-k8s.io/v1alpha1", {"CoschedulingPodGroup": "podgroups"}, {}),
-    (
-        "storage.k8s.io/v1",
-        {"CSIStorageCapacity": "csistoragecapacities"},
-        {
-            "StorageClass": "storageclasses",
-            "CSINode": "csinodes",
-            "CSIDriver": "csidrivers",
-            "VolumeAttachment": "volumeattachments",
-        },
-    ),
-    (
-        "resource.k8s.io/v1",
-        {"ResourceClaim": "resourceclaims", "ResourceClaimTemplate": "resourceclaimtemplates"},
-        {"ResourceSlice": "resourceslices", "DeviceClass": "deviceclasses", "DeviceTaintRule": "devicetaintrules"},
-    ),
-    ("coordination.k8s.io/v1", {"Lease": "leases"}, {}),
-    ("events.k8s.io/v1", {"Event": "events"}, {}),
-    ("authentication.k8s.io/v1", {}, {"TokenReview": "tokenreviews"}),
-    ("authorization.k8s.io/v1", {}, {"SubjectAccessReview": "subjectaccessreviews"}),
+    ("v1", "Pod Service ReplicationController PersistentVolumeClaim ConfigMap", "Node Namespace PersistentVolume"),
+    ("apps/v1", "ReplicaSet StatefulSet", ""),
+    ("policy/v1", "PodDisruptionBudget", ""),
+    ("scheduling.k8s.io/v1", "", "PriorityClass"),
+    ("scheduling.k8s.io/v1beta1", "PodGroup", ""),
+    ("scheduling.k8s.io/v1alpha3", "CompositePodGroup", ""),
+    ("storage.k8s.io/v1", "CSIStorageCapacity", "StorageClass CSINode CSIDriver VolumeAttachment"),
+    ("resource.k8s.io/v1", "ResourceClaim ResourceClaimTemplate", "ResourceSlice DeviceClass DeviceTaintRule"),
+    ("coordination.k8s.io/v1", "Lease", ""),
+    ("events.k8s.io/v1", "Event", ""),
+    ("authentication.k8s.io/v1", "", "TokenReview"),
+    ("authorization.k8s.io/v1", "", "SubjectAccessReview"),
 )
 
 ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
     {
-        kind: Endpoint(version, plural, namespaced)
+        kind: Endpoint(version, guess_plural(kind), namespaced)
         for version, namespaced_kinds, cluster_kinds in _TABLE
         for namespaced, kinds in ((True, namespaced_kinds), (False, cluster_kinds))
-        for kind, plural in kinds.items()
+        for kind in kinds.split()
     }
+    | {"CoschedulingPodGroup": Endpoint("scheduling.x-k8s.io/v1alpha1", "podgroups")}
 )
 """The API paths of the kinds that we read or write, in the API versions of the newest release.
 

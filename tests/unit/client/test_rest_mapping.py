@@ -23,6 +23,12 @@ def test_endpoints_return_escaped_paths(endpoint: Endpoint, arguments: tuple[str
     assert endpoint.build_path(*arguments) == path
 
 
+def test_kinds_have_the_plurals_of_the_api() -> None:
+    kinds = ("CSIStorageCapacity", "StorageClass", "Lease", "CoschedulingPodGroup")
+    plurals = ["csistoragecapacities", "storageclasses", "leases", "podgroups"]
+    assert [ENDPOINTS[kind].plural for kind in kinds] == plurals
+
+
 def test_a_name_of_a_namespaced_kind_needs_a_namespace() -> None:
     with pytest.raises(ValueError, match="pods/a: a namespace is missing"):
         ENDPOINTS["Pod"].build_path("", "a")
