@@ -5,25 +5,17 @@ Scheduler.handleAssumedPodDeletion; pkg/scheduler/framework/events.go, NodeSched
 PodSchedulingPropertiesChange (1.36).
 """
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
+from typing import Final
 
 from extender.api.coscheduling import set_scheduling_group
-from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
-from extender.api.kinds.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
+from extender.api.kinds.devices import DeviceTaintRule, ResourceSlice
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
-from extender.api.kinds.storage import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
 from extender.api.pod_resize import is_resize_deferred
+from extender.api.scheme import KINDS
 from extender.cache.cache import Cache, PodOrNode
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.tables.object_store import ApiObject
@@ -33,19 +25,12 @@ from extender.framework.events import ActionType, ClusterEvent, EventResource
 from extender.scheduler.coscheduling_groups import find_group_with_new_priority, make_watched_pod_group
 from extender.scheduler.update_events import find_node_events, find_pod_events
 
-EVENT_RESOURCE_BY_KIND: dict[type, EventResource] = {
-    CSIDriver: EventResource.CSI_DRIVER,
-    CSINode: EventResource.CSI_NODE,
-    CSIStorageCapacity: EventResource.CSI_STORAGE_CAPACITY,
-    CompositePodGroup: EventResource.COMPOSITE_POD_GROUP,
-    DeviceClass: EventResource.DEVICE_CLASS,
-    PersistentVolume: EventResource.PERSISTENT_VOLUME,
-    PersistentVolumeClaim: EventResource.PERSISTENT_VOLUME_CLAIM,
-    PodGroup: EventResource.POD_GROUP,
-    ResourceClaim: EventResource.RESOURCE_CLAIM,
-    ResourceSlice: EventResource.RESOURCE_SLICE,
-    StorageClass: EventResource.STORAGE_CLASS,
-    VolumeAttachment: EventResource.VOLUME_ATTACHMENT,
+_RESOURCE_BY_NAME: Final = {resource.value.rpartition("/")[2]: resource for resource in EventResource}
+
+EVENT_RESOURCE_BY_KIND: Final[Mapping[type, EventResource]] = {
+    kind: _RESOURCE_BY_NAME[kind.__name__]
+    for kind in KINDS.values()
+    if kind.__name__ in _RESOURCE_BY_NAME and kind not in (Node, Pod)
 }
 """The event resource of each kind with cluster events, except nodes and pods. Other kinds have no event resource."""
 
