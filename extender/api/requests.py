@@ -2,7 +2,7 @@
 
 | function | upstream caller |
 |---|---|
-| `assigned_pod_requests`, `assigned_pod_nonzero_requests` | NodeInfo, for assigned pods |
+| `pod_requests`, `assigned_pod_nonzero_requests` | NodeInfo, for assigned pods |
 | `incoming_pod_requests` | NodeResourcesFit PreFilter and Filter, for the pod to schedule |
 | `fit_score_requests` | the NodeResourcesFit scorer, for the pod to schedule |
 | `pod_requests` | NodeResourcesBalancedAllocation, for the pod to schedule |
@@ -146,17 +146,6 @@ DEFAULT_POD_RESOURCES_OPTIONS: Final = PodResourcesOptions()
 """The options with the default feature gates."""
 
 
-def assigned_pod_requests(pod: Pod, options: PodResourcesOptions = DEFAULT_POD_RESOURCES_OPTIONS) -> dict[str, int]:
-    """Return the requests of an assigned pod: the maximum of its spec and its status.
-
-    Upstream adds and subtracts them in NodeInfo.AddPod and RemovePod.
-
-    Source: pkg/scheduler/framework/types.go, NodeInfo; pkg/scheduler/util/utils.go, IsScalarResourceName;
-    component-helpers/resource/helpers.go, PodRequests, determineEffectiveRequests (1.36).
-    """
-    return pod_requests(pod, options)
-
-
 def incoming_pod_requests(pod: Pod) -> dict[str, int]:
     """Return the requests of the pod to schedule, from its spec alone. Upstream's NodeResourcesFit PreFilter uses them.
 
@@ -181,8 +170,8 @@ def fit_score_requests(pod: Pod) -> dict[str, int]:
     )
 
 
-def pod_requests(pod: Pod, options: PodResourcesOptions) -> dict[str, int]:
-    """Return the requests of a pod by resource.
+def pod_requests(pod: Pod, options: PodResourcesOptions = DEFAULT_POD_RESOURCES_OPTIONS) -> dict[str, int]:
+    """Return the requests of a pod by resource. Upstream adds and subtracts those of assigned pods in NodeInfo.
 
     Returns:
         The requested amounts of cpu, memory, ephemeral-storage and scalar resources, in base units. Requests of 0 are
@@ -191,8 +180,8 @@ def pod_requests(pod: Pod, options: PodResourcesOptions) -> dict[str, int]:
     Raises:
         ValueError: a request is not a quantity.
 
-    Source: pkg/scheduler/util/utils.go, IsScalarResourceName; component-helpers/resource/helpers.go, PodRequests,
-    determineEffectiveRequests (1.36).
+    Source: pkg/scheduler/framework/types.go, NodeInfo; pkg/scheduler/util/utils.go, IsScalarResourceName;
+    component-helpers/resource/helpers.go, PodRequests, determineEffectiveRequests (1.36).
     """
     return _to_base_units(_get_pod_quantities(pod, options))
 

@@ -17,8 +17,8 @@ from extender.api.requests import (
     DEFAULT_POD_RESOURCES_OPTIONS,
     PodResourcesOptions,
     assigned_pod_nonzero_requests,
-    assigned_pod_requests,
     incoming_pod_requests,
+    pod_requests,
 )
 from extender.basics.byte_lru import ByteLRU
 from extender.basics.memo import Memo
@@ -82,7 +82,7 @@ class PodSignature(Memo):
 
         Source: component-helpers/resource/helpers.go, PodRequests, determineEffectiveRequests (1.36).
         """
-        return self._intern_resource_names(assigned_pod_requests(self.representative_pod, self._options))
+        return self._intern_resource_names(pod_requests(self.representative_pod, self._options))
 
     @cached_property
     def assigned_nonzero_requests(self) -> tuple[int, int]:

@@ -5,7 +5,7 @@ Source: pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange, PodSc
 
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.api.requests import PodResourcesOptions, assigned_pod_requests
+from extender.api.requests import PodResourcesOptions, pod_requests
 from extender.config.releases import Release
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 
@@ -68,8 +68,8 @@ def _requests_more(pod: Pod, other: Pod, options: PodResourcesOptions) -> bool:
     """Return whether *pod* requests more of a resource than *other*, or a resource that *other* does not request."""
     if pod.spec is other.spec and pod.status is other.status:
         return False
-    other_requests = assigned_pod_requests(other, options)
+    other_requests = pod_requests(other, options)
     return any(
         name not in other_requests or quantity > other_requests[name]
-        for name, quantity in assigned_pod_requests(pod, options).items()
+        for name, quantity in pod_requests(pod, options).items()
     )

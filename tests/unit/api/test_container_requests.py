@@ -105,22 +105,22 @@ def test_the_requests_of_a_resized_pod(
 ) -> None:
     """Source: component-helpers/resource/helpers.go, AggregateContainerRequests (1.36, 1.37)."""
     pod = make_pod(spec, pod_status)
-    assert requests.assigned_pod_requests(pod, OPTIONS_1_36) == {"cpu": cpu_1_36}
-    assert requests.assigned_pod_requests(pod) == ({"cpu": cpu_1_37} if cpu_1_37 else {})
+    assert requests.pod_requests(pod, OPTIONS_1_36) == {"cpu": cpu_1_36}
+    assert requests.pod_requests(pod) == ({"cpu": cpu_1_37} if cpu_1_37 else {})
 
 
 def test_without_the_gate_of_pod_level_resize_the_pod_s_own_status_is_ignored() -> None:
     pod = make_pod({"containers": [container("a", "1")]}, POD_STATUS)
     options = requests.PodResourcesOptions(in_place_pod_level_resize=False)
-    assert requests.assigned_pod_requests(pod, options) == {"cpu": 1000}
+    assert requests.pod_requests(pod, options) == {"cpu": 1000}
 
 
 def test_pod_level_requests_of_the_status_count_for_names_that_the_spec_lacks() -> None:
     """Source: component-helpers/resource/helpers.go, PodRequests, effectivePodLevelResources (1.37)."""
     spec = {"containers": [container("a", "1")], "resources": {"requests": {"cpu": "2"}}}
     pod = make_pod(spec, {"resources": {"requests": {"cpu": "1", "memory": "1Mi"}}, "allocatedResources": {"cpu": "3"}})
-    assert requests.assigned_pod_requests(pod, OPTIONS_1_36) == {"cpu": 3000}
-    assert requests.assigned_pod_requests(pod) == {"cpu": 3000, "memory": 1024 * 1024}
+    assert requests.pod_requests(pod, OPTIONS_1_36) == {"cpu": 3000}
+    assert requests.pod_requests(pod) == {"cpu": 3000, "memory": 1024 * 1024}
 
 
 def test_containers_without_requests_get_the_defaults_in_each_sum() -> None:
@@ -134,4 +134,4 @@ def test_node_resources_of_claims_are_part_of_the_spec_and_the_allocated_sum() -
     """The actuated sum comes from the cgroups, so that it has them already: 4, 3 + 1 and 4."""
     claims = {"nodeAllocatableResourceClaimStatuses": [{"resourceClaimName": "c", "resources": {"cpu": "1"}}]}
     pod = make_pod({"containers": [container("a", "3")]}, {"containerStatuses": [status("a", "3", "4")], **claims})
-    assert requests.assigned_pod_requests(pod, requests.PodResourcesOptions(dra_node_allocatable=True)) == {"cpu": 4000}
+    assert requests.pod_requests(pod, requests.PodResourcesOptions(dra_node_allocatable=True)) == {"cpu": 4000}

@@ -106,12 +106,12 @@ def resized_pod(reason: str = "") -> Pod:
 
 
 def test_an_assigned_pod_has_the_maximum_of_requested_actuated_and_allocated() -> None:
-    assert requests.assigned_pod_requests(resized_pod()) == {"cpu": 4000, "memory": MIB}
-    assert requests.assigned_pod_requests(resized_pod("Deferred")) == {"cpu": 4000, "memory": MIB}
+    assert requests.pod_requests(resized_pod()) == {"cpu": 4000, "memory": MIB}
+    assert requests.pod_requests(resized_pod("Deferred")) == {"cpu": 4000, "memory": MIB}
 
 
 def test_an_infeasible_resize_is_ignored() -> None:
-    assert requests.assigned_pod_requests(resized_pod("Infeasible")) == {"cpu": 3000, "memory": MIB}
+    assert requests.pod_requests(resized_pod("Infeasible")) == {"cpu": 3000, "memory": MIB}
 
 
 def test_the_status_of_the_pod_to_schedule_counts_only_with_status_resources() -> None:
@@ -123,8 +123,8 @@ def test_the_status_of_the_pod_to_schedule_counts_only_with_status_resources() -
 def test_in_1_36_a_status_without_resources_is_ignored() -> None:
     status = ContainerStatus(name="c", allocated_resources={"cpu": "9"})
     pod = Pod(spec=PodSpec(containers=(container(cpu="1"),)), status=PodStatus(container_statuses=(status,)))
-    assert requests.assigned_pod_requests(pod, OPTIONS_1_36) == {"cpu": 1000}
-    assert requests.assigned_pod_requests(pod) == {"cpu": 9000}
+    assert requests.pod_requests(pod, OPTIONS_1_36) == {"cpu": 1000}
+    assert requests.pod_requests(pod) == {"cpu": 9000}
 
 
 def test_the_status_of_sidecars_counts_and_that_of_init_containers_does_not() -> None:
@@ -133,7 +133,7 @@ def test_the_status_of_sidecars_counts_and_that_of_init_containers_does_not() ->
         spec=PodSpec(containers=(container(cpu="1"),), init_containers=(container("i", cpu="1"), sidecar(cpu="1"))),
         status=PodStatus(init_container_statuses=statuses),
     )
-    assert requests.assigned_pod_requests(pod) == {"cpu": 6000}
+    assert requests.pod_requests(pod) == {"cpu": 6000}
 
 
 def test_pod_level_resources_in_the_status_count_for_an_assigned_pod() -> None:
@@ -141,7 +141,7 @@ def test_pod_level_resources_in_the_status_count_for_an_assigned_pod() -> None:
         spec=PodSpec(containers=(container(cpu="1"),), resources=resource_requests(cpu="2", memory="1Mi")),
         status=PodStatus(resources=resource_requests(cpu="3"), allocated_resources={"cpu": "4"}),
     )
-    assert requests.assigned_pod_requests(pod) == {"cpu": 4000, "memory": MIB}
+    assert requests.pod_requests(pod) == {"cpu": 4000, "memory": MIB}
     assert requests.incoming_pod_requests(pod) == {"cpu": 2000, "memory": MIB}
     assert requests.pod_requests(pod, requests.PodResourcesOptions(in_place_pod_level_resize=False)) == {
         "cpu": 2000,
@@ -156,8 +156,8 @@ def test_an_infeasible_pod_level_request_without_status_is_zero_in_1_36_and_abse
             resources=resource_requests(cpu="1"), conditions=(Condition(type="PodResizePending", reason="Infeasible"),)
         ),
     )
-    assert requests.assigned_pod_requests(pod, OPTIONS_1_36) == {"cpu": 1000, "memory": 0}
-    assert requests.assigned_pod_requests(pod) == {"cpu": 1000}
+    assert requests.pod_requests(pod, OPTIONS_1_36) == {"cpu": 1000, "memory": 0}
+    assert requests.pod_requests(pod) == {"cpu": 1000}
 
 
 def test_containers_without_requests_get_defaults_in_scores() -> None:
