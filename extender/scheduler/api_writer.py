@@ -4,11 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-from msgspec import field
-
 from extender.api.codec import DecodeError, decode
-from extender.api.kinds.meta import ObjectMeta
+from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import Group
 from extender.client.errors import ConflictError, NotFoundError
@@ -39,13 +36,9 @@ def do_nothing(*_: object) -> None:
 def _get_resource_version(body: bytes) -> str:
     """Return the resource version of an object in JSON; empty if the response has none."""
     try:
-        return decode(body, _WrittenObject).metadata.resource_version
+        return decode(body, KubernetesObject).metadata.resource_version
     except DecodeError:
         return ""
-
-
-class _WrittenObject(msgspec.Struct):
-    metadata: ObjectMeta = field(default_factory=ObjectMeta)
 
 
 @dataclass(slots=True)
