@@ -168,8 +168,9 @@ class Reflector(Generic[T]):
         while True:
             is_server_failure = False
             try:
-                if not self._resource_version:
-                    await self._list()
+                if not self._resource_version and not await self._list():
+                    await asyncio.sleep(backoff.compute_next_delay(now()))
+                    continue
                 if await self._watch():
                     continue
                 failure, wait = "the server ended the watch immediately", backoff.compute_next_delay(now())
@@ -240,15 +241,22 @@ class Reflector(Generic[T]):
             self.recovered_at = self.last_contact
         self.last_error, self.forbidden = "", False
 
-    async def _list(self) -> None:
+    async def _list(self) -> bool:
+        """List the objects and deliver them; return False if the API server does not serve the optional kind."""
         try:
             object_list = await list_all(self.transport, self.list_watch)
         except (NotFoundError, ForbiddenError) as error:
             endpoint = self.list_watch.endpoint
             if self.is_optional and (isinstance(error, NotFoundError) or not await is_served(self.transport, endpoint)):
                 self._record_contact()
+                if not self.synced.is_set() or self._store:
+                    _LOG.info(
+                        "The API server does not serve a kind; it counts as one without such objects",
+                        extra={"resource": endpoint.plural, "apiVersion": endpoint.api_version},
+                    )
+                self._store_and_deliver(self._diff(ObjectList("", {})))
                 self.synced.set()
-                raise NotFoundError(f"the API server has no {endpoint.plural} of {endpoint.api_version}") from error
+                return False
             raise
         self._record_contact()
         self.counts.lists += 1
@@ -265,6 +273,7 @@ class Reflector(Generic[T]):
             self._store_and_deliver(deltas[start : start + DELTA_BATCH])
         self._resource_version = object_list.resource_version
         self.synced.set()
+        return True
 
     def _diff(self, object_list: ObjectList[T]) -> list[Delta[T]]:
         """Return the deltas from the store to a new list, deletions first, since they free resources."""

@@ -7,7 +7,7 @@ import pytest
 
 from extender.client.listwatch import is_served
 from extender.client.rest_mapping import Endpoint
-from tests.unit.client.builders import PODS, list_reply, make_pod, run_reflector
+from tests.unit.client.builders import PODS, error_event, list_reply, make_pod, run_reflector
 from tests.unit.client.scripted_server import SILENCE, Reply, ScriptedServer, Stream, failure_reply, open_transport
 from tests.unit.client.virtual_time import run
 
@@ -38,6 +38,34 @@ def test_a_kind_counts_as_served_unless_the_api_server_denies_it(answer: str, ex
             server.respond(DISCOVERY, RESOURCES[answer])
             async with open_transport(server) as transport:
                 assert await is_served(transport, Endpoint("v1", "pods")) is expected
+
+    run(main())
+
+
+def test_a_missing_optional_kind_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            server.respond(PODS, *[RESOURCES["not served"]] * 7, list_reply(5), Stream([SILENCE]))
+            async with run_reflector(server) as (reflector, _):
+                reflector.is_optional = True
+                await asyncio.sleep(60)
+                assert (reflector.last_error, len(server.requests)) == ("", 7)
+
+    with caplog.at_level("INFO", "extender.client.reflector"):
+        run(main())
+    text = "The API server does not serve a kind; it counts as one without such objects"
+    assert [record.getMessage() for record in caplog.records if record.levelname != "DEBUG"] == [text]
+
+
+def test_the_objects_of_an_optional_kind_that_is_no_longer_served_are_deleted() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            server.respond(PODS, list_reply(5, make_pod("a", 5)), Stream([error_event(410, "Expired")]))
+            server.respond(PODS, *[RESOURCES["not served"]] * 3)
+            async with run_reflector(server) as (reflector, recorded):
+                reflector.is_optional = True
+                await asyncio.sleep(3)
+                assert (recorded.deltas, reflector.last_error) == (["+a@5", "-a@5?"], "")
 
     run(main())
 
