@@ -1,12 +1,15 @@
-"""Matching of tolerations and taints."""
+"""Matching of tolerations and taints of nodes or devices."""
 
 import re
 from collections.abc import Collection, Iterable
-from typing import Final
+from typing import Final, TypeVar
 
 from extender.api.kinds.affinity import Toleration
+from extender.api.kinds.devices import DeviceTaint
 from extender.api.kinds.node import Taint
 from extender.api.label_syntax import parse_int64
+
+AnyTaint = TypeVar("AnyTaint", Taint, DeviceTaint)
 
 DO_NOT_SCHEDULE_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 """The effects that prevent scheduling."""
@@ -14,7 +17,7 @@ DO_NOT_SCHEDULE_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 _CANONICAL_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
-def tolerates(toleration: Toleration, taint: Taint, *, comparison_operators: bool = False) -> bool:
+def tolerates(toleration: Toleration, taint: Taint | DeviceTaint, *, comparison_operators: bool = False) -> bool:
     """Return whether a toleration tolerates a taint.
 
     Args:
@@ -37,7 +40,7 @@ def tolerates(toleration: Toleration, taint: Taint, *, comparison_operators: boo
             return False
 
 
-def _compare_values(toleration: Toleration, taint: Taint) -> bool:
+def _compare_values(toleration: Toleration, taint: Taint | DeviceTaint) -> bool:
     limit, number = _parse_canonical_int64(toleration.value), _parse_canonical_int64(taint.value)
     if limit is None or number is None:
         return False
@@ -50,12 +53,12 @@ def _parse_canonical_int64(text: str) -> int | None:
 
 
 def find_untolerated_taint(
-    taints: Iterable[Taint],
+    taints: Iterable[AnyTaint],
     tolerations: Collection[Toleration],
     effects: Collection[str] = DO_NOT_SCHEDULE_EFFECTS,
     *,
     comparison_operators: bool = False,
-) -> Taint | None:
+) -> AnyTaint | None:
     """Return the first taint with one of these effects that no toleration tolerates.
 
     Source: component-helpers/scheduling/corev1/helpers.go, FindMatchingUntoleratedTaint (1.36).

@@ -17,6 +17,7 @@ from extender.api.kinds.devices import (
     DeviceTaint,
     ResourceClaim,
 )
+from extender.api.tolerations import find_untolerated_taint
 from extender.dra.errors import AllocationError
 from extender.dra.features import Features
 
@@ -24,7 +25,6 @@ ALLOCATION_MODE_ALL: Final = "All"
 """The allocation mode that takes all matching devices of the node."""
 
 _ALLOCATION_MODE_EXACT_COUNT: Final = "ExactCount"
-_ALLOCATION_PREVENTING_EFFECTS: Final = frozenset(("NoSchedule", "NoExecute"))
 
 
 class NormalizedRequest(NamedTuple):
@@ -142,22 +142,6 @@ def _normalize_single_request(
     )
 
 
-def tolerates(toleration: Toleration, taint: DeviceTaint) -> bool:
-    """Return whether a toleration tolerates a device taint. An empty key or effect matches every taint.
-
-    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, AllocatorFeatures (1.36).
-    """
-    if toleration.effect not in {"", taint.effect} or toleration.key not in {"", taint.key}:
-        return False
-    if toleration.operator in {"", "Equal"}:
-        return toleration.value == taint.value
-    return toleration.operator == "Exists"
-
-
 def has_untolerated_taint(taints: tuple[DeviceTaint, ...], request: NormalizedRequest) -> bool:
     """Return whether *request* does not tolerate a NoSchedule or NoExecute taint of a device."""
-    return any(
-        taint.effect in _ALLOCATION_PREVENTING_EFFECTS
-        and not any(tolerates(toleration, taint) for toleration in request.tolerations)
-        for taint in taints
-    )
+    return find_untolerated_taint(taints, request.tolerations) is not None

@@ -44,6 +44,7 @@ import msgspec
 
 from extender.api.kinds.pod_group import PodGroup
 from extender.api.kinds.struct_base import Int32
+from extender.api.label_syntax import join_errors
 from extender.cache.group_hierarchy import Group, find_root, make_group_key
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
@@ -179,7 +180,7 @@ class DefaultPreemption:
             plan = select_candidate(candidate_search.candidates, attempt.rng)
             return PostFilterResult(self._make_success_status(plan), plan.best_candidate.node_name, plan)
         if candidate_search.errors:
-            return PostFilterResult(error_status(f"{_PREFIX}{_format_errors(candidate_search.errors)}"))
+            return PostFilterResult(error_status(f"{_PREFIX}{join_errors(candidate_search.errors)}"))
         node_count, reason_counts = len(snapshot), dict(candidate_search.reason_counts)
         if candidate_search.failed_count < node_count:
             reason_counts[_NOT_HELPFUL] = node_count - candidate_search.failed_count
@@ -254,12 +255,6 @@ def _find_root_group(pod: PodInfo, snapshot: Snapshot) -> Group | None:
 
 def _always_skip(_pod: PodInfo, _event: ClusterEvent) -> QueueingHint:
     return QueueingHint.SKIP
-
-
-def _format_errors(errors: Sequence[str]) -> str:
-    """Join the distinct errors. Several errors are put in brackets, as upstream."""
-    distinct_errors = list(dict.fromkeys(errors))
-    return distinct_errors[0] if len(distinct_errors) == 1 else f"[{', '.join(distinct_errors)}]"
 
 
 def _is_preemption_running(uid: str, last_victims: Mapping[str, AssignedPodInfo | None], snapshot: Snapshot) -> bool:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from extender.api.kinds.affinity import Toleration
 from extender.api.kinds.node import Taint
-from extender.api.tolerations import tolerates
+from extender.api.tolerations import find_untolerated_taint
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.framework.events import (
@@ -50,10 +50,8 @@ class NodeUnschedulable:
         self._comparison_operators = "TaintTolerationComparisonOperators" in args.gates
 
     def _tolerates_unschedulable(self, tolerations: Sequence[Toleration]) -> bool:
-        return any(
-            tolerates(toleration, _UNSCHEDULABLE_TAINT, comparison_operators=self._comparison_operators)
-            for toleration in tolerations
-        )
+        taints, comparison_operators = (_UNSCHEDULABLE_TAINT,), self._comparison_operators
+        return find_untolerated_taint(taints, tolerations, comparison_operators=comparison_operators) is None
 
     def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:  # noqa: ARG002  the extension point's signature
         """Return an empty result. Runs only in releases since 1.37.
