@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Collection, Sequence
 
+from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.pod import Pod
 from extender.app.informers import Informers
 from extender.app.wiring import SchedulerSetup
 from extender.basics.clock import Clock
 from extender.cache.cache import Cache
-from extender.cache.tables.object_store import ApiObject
 from extender.client.connections import RecoverySignal
 from extender.client.credentials import Credentials
 from extender.client.kubeconfig import CredentialSource
@@ -55,28 +55,28 @@ class _PodObservingDispatcher(ClusterEventDispatcher):
         self.on_pod_change: Callable[[Pod], None] | None = None
         self.on_pod_delete: Callable[[Pod], None] | None = None
 
-    def on_add(self, obj: ApiObject) -> None:
+    def on_add(self, obj: KubernetesObject) -> None:
         """Handle the new object *obj*."""
         super().on_add(obj)
         self._notify(obj)
 
-    def on_update(self, old: ApiObject, new: ApiObject) -> None:
+    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
         """Handle the change from *old* to *new*."""
         super().on_update(old, new)
         if old.metadata.uid != new.metadata.uid:  # deleted and recreated under the same name between two events
             self._notify_deletion(old)
         self._notify(new)
 
-    def on_delete(self, obj: ApiObject) -> None:
+    def on_delete(self, obj: KubernetesObject) -> None:
         """Handle the deletion of *obj*."""
         super().on_delete(obj)
         self._notify_deletion(obj)
 
-    def _notify(self, obj: ApiObject) -> None:
+    def _notify(self, obj: KubernetesObject) -> None:
         if self.on_pod_change is not None and isinstance(obj, Pod):
             self.on_pod_change(obj)
 
-    def _notify_deletion(self, obj: ApiObject) -> None:
+    def _notify_deletion(self, obj: KubernetesObject) -> None:
         if self.on_pod_delete is not None and isinstance(obj, Pod):
             self.on_pod_delete(obj)
 

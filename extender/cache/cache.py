@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from extender.api.kinds.composite_pod_group import CompositePodGroup
+from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.cache.cluster_tables import ClusterTables
@@ -27,12 +28,11 @@ from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import AssignedPodInfo, PodInfo, make_assigned_pod_info
 from extender.cache.pod_signature import SignatureCache, make_pod_resources_options
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.object_store import ApiObject
 from extender.cache.tables.symbols import Symbols
 from extender.config.feature_gates import FeatureGates
 
 PodOrNode = TypeVar("PodOrNode", Pod, Node)
-T = TypeVar("T", bound=ApiObject)
+T = TypeVar("T", bound=KubernetesObject)
 
 _TERMINAL_PHASES = ("Succeeded", "Failed")
 
@@ -202,7 +202,7 @@ class Cache:
         if name in self._tables.nodes.row_by_name:
             self._get_writable_tables().remove_node(name)
 
-    def add_or_update_object(self, obj: ApiObject) -> None:
+    def add_or_update_object(self, obj: KubernetesObject) -> None:
         """Add or replace an object that is neither a node nor a pod.
 
         Composite pod groups are ignored without the feature gate CompositePodGroup.
@@ -210,7 +210,7 @@ class Cache:
         if self._has_composite_groups or not isinstance(obj, CompositePodGroup):
             self._get_writable_tables().add_or_update_object(obj)
 
-    def remove_object(self, kind: type[ApiObject], key: str) -> None:
+    def remove_object(self, kind: type[KubernetesObject], key: str) -> None:
         """Remove an object that is neither a node nor a pod; an unknown key is ignored."""
         self._get_writable_tables().remove_object(kind, key)
 

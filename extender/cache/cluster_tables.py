@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from extender.api.kinds.composite_pod_group import CompositePodGroup
+from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod_group import PodGroup
 from extender.api.kinds.workload import Namespace
@@ -22,7 +23,7 @@ from extender.cache.tables.claim_uses import ResourceClaimUseTable
 from extender.cache.tables.history import ChangeLog, HistoryId, HistoryPosition
 from extender.cache.tables.host_ports import HostPortTable
 from extender.cache.tables.node_table import NodeTable, is_heartbeat
-from extender.cache.tables.object_store import ApiObject, ObjectStore
+from extender.cache.tables.object_store import ObjectStore
 from extender.cache.tables.selector_counts import SelectorCountTable
 from extender.cache.tables.symbols import CPU, MEMORY, Symbols
 from extender.cache.tables.volume_uses import NO_USES, VolumeUseTable
@@ -311,7 +312,7 @@ class ClusterTables:
 
     # -- other objects
 
-    def add_or_update_object(self, obj: ApiObject) -> None:
+    def add_or_update_object(self, obj: KubernetesObject) -> None:
         """Add or replace an object that is neither a node nor a pod."""
         if isinstance(obj, PodGroup | CompositePodGroup):
             self._set_group_parent(type(obj), obj.metadata.key, obj)
@@ -319,7 +320,7 @@ class ClusterTables:
         if isinstance(obj, Namespace):
             self._set_namespace_labels(obj.metadata.name, obj.metadata.labels)
 
-    def remove_object(self, kind: type[ApiObject], key: str) -> None:
+    def remove_object(self, kind: type[KubernetesObject], key: str) -> None:
         """Remove an object that is neither a node nor a pod; an unknown key is ignored."""
         if kind is PodGroup or kind is CompositePodGroup:
             self._set_group_parent(kind, key, None)

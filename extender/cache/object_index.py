@@ -4,11 +4,11 @@ from collections.abc import Callable, Hashable, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
+from extender.api.kinds.meta import KubernetesObject
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.history import HistoryId
-from extender.cache.tables.object_store import ApiObject
 
-T = TypeVar("T", bound=ApiObject)
+T = TypeVar("T", bound=KubernetesObject)
 E = TypeVar("E")
 
 _NO_ENTRIES: Mapping[str, Any] = MappingProxyType({})

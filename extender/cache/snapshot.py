@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.api.kinds.composite_pod_group import CompositePodGroup
+from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
@@ -26,12 +27,11 @@ from extender.cache.tables.history import ChangedRows, HistoryId, HistoryPositio
 from extender.cache.tables.images import ImageState
 from extender.cache.tables.node_counts import NodeCounts
 from extender.cache.tables.node_table import RowMapVersion
-from extender.cache.tables.object_store import ApiObject
 from extender.cache.tables.pod_selectors import PodMatcher
 from extender.cache.tables.symbols import PodLabels, Symbols
 
 A = TypeVar("A", bound=np.generic)
-T = TypeVar("T", bound=ApiObject)
+T = TypeVar("T", bound=KubernetesObject)
 
 
 class Snapshot:

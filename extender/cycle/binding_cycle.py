@@ -1,6 +1,7 @@
 """The plugin calls of the binding cycle: Reserve, Permit, PreBindPreFlight, PreBind, Bind and PostBind.
 
-The module writes nothing to an API server: PreBind and Bind return plans, which the caller executes.
+The module writes nothing to an API server: PreBind and Bind return plans, which the caller executes. It also checks,
+just before binding, that the pod still fits the node.
 
 Source: pkg/scheduler/schedule_one.go, Scheduler.assumeAndReserve, Scheduler.prepareForBindingCycle,
 Scheduler.bindingCycle; pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPreFlights,
@@ -9,18 +10,21 @@ pkg/scheduler/framework/runtime/pods_in_prebind_map.go, podInPreBind.MarkPreboun
 pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
+from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
+from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.api_plan import ApiCall, ApiPlan
-from extender.framework.extension_points import Bind, PermitResult, PreBind, PreBindPreFlightResult
+from extender.framework.extension_points import Bind, DependsOn, PermitResult, PreBind, PreBindPreFlightResult
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
-from extender.framework.status import Code, Status
+from extender.framework.status import Code, Status, error_status
 from extender.framework.waiting_pods import MAX_TIMEOUT
 
 CycleState = dict[str, Any]
@@ -293,3 +297,30 @@ def run_post_bind_plugins(
             errors.append(error)
     runtime.runner.observe_extension_point(profile.scheduler_name, "PostBind", None, start_time)
     return errors
+
+
+def recheck_node(
+    pod: PodInfo, name: str, node_at_decision: Node | None, cache: Cache, profile: Profile, runtime: PluginRuntime
+) -> Status | None:
+    """Return an error if the node named *name* no longer fits *pod*, else None.
+
+    *node_at_decision* is the node object in the scheduling cycle. Only filters that depend on the node object alone are
+    run. Other filters would count *pod* itself, which is already assumed on the node.
+    """
+    node = cache.get_node(name)
+    if node is None:
+        return error_status(f'node "{name}" was deleted before the pod was bound to it')
+    if node is node_at_decision:
+        return None
+    node_filter_plugins = tuple(
+        plugin for plugin in profile.filter_plugins if getattr(plugin, "filter_depends_on", None) is DependsOn.NODE
+    )
+    names = {plugin.name for plugin in node_filter_plugins}
+    pre_filter_plugins = tuple(plugin for plugin in profile.pre_filter_plugins if plugin.name in names)
+    node_profile = replace(profile, filter_plugins=node_filter_plugins, pre_filter_plugins=pre_filter_plugins)
+    with cache.read() as snapshot:
+        diagnosis = find_nodes_that_pass_filters(pod, snapshot, node_profile, runtime, only_nodes=frozenset({name}))
+    if diagnosis.has_feasible_node:
+        return None
+    reasons = ", ".join(diagnosis.count_reasons()) or diagnosis.format_message()
+    return error_status(f'node "{name}" changed before the pod was bound to it: {reasons}')

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.read_only import (
@@ -33,14 +34,13 @@ from extender.cache.pod_signature import PodSignature
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
 from extender.cache.tables.images import ImageState
-from extender.cache.tables.object_store import ApiObject
 from extender.framework.events import ClusterEvent, ClusterEventWithHint
 from extender.framework.extension_points import QueueSortEntry
 from extender.framework.plugin_errors import DEFINING_MODULE, check_sort_key, is_own_module
 
 T = TypeVar("T")
 A = TypeVar("A", bound=np.generic)
-KindT = TypeVar("KindT", bound=ApiObject)
+KindT = TypeVar("KindT", bound=KubernetesObject)
 
 STATE_ARGUMENT_POSITIONS: Final[Mapping[str, int | None]] = {
     "pre_enqueue": None,

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 
-from msgspec.structs import replace
-
+from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.pod_info import AssignedPodInfo
-from extender.cache.tables.object_store import ApiObject
 
 
 class CacheEdits:
@@ -57,7 +55,7 @@ class CacheEdits:
     def remove_pod(self, pod: AssignedPodInfo) -> None:
         """Remove a pod that is on a node."""
         self._cache.remove_pod(pod.uid)
-        self._undo_steps.append(lambda: self._cache.add_or_update_pod(make_bound_pod(pod)))
+        self._undo_steps.append(lambda: self._cache.add_or_update_pod(pod.pod_with_node_name))
 
     def remove_pending_pod(self, pod: Pod) -> None:
         """Remove a pod without a node."""
@@ -69,7 +67,7 @@ class CacheEdits:
         self._cache.add_or_update_pod(pod)
         self._undo_steps.append(lambda: self._cache.remove_pod(pod.metadata.uid or pod.key))
 
-    def put_object(self, obj: ApiObject, old_object: ApiObject | None = None) -> None:
+    def put_object(self, obj: KubernetesObject, old_object: KubernetesObject | None = None) -> None:
         """Add *obj*, or replace *old_object* by it."""
         self._cache.add_or_update_object(obj)
         if old_object is None:
@@ -81,8 +79,3 @@ class CacheEdits:
         """Undo all changes, the last one first."""
         while self._undo_steps:
             self._undo_steps.pop()()
-
-
-def make_bound_pod(pod: AssignedPodInfo) -> Pod:
-    """Return the pod with its node name, which the cache stores separately."""
-    return replace(pod.pod, spec=replace(pod.pod.spec, node_name=pod.node_name))

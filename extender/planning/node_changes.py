@@ -9,7 +9,7 @@ from extender.api.kinds.devices import ResourceSlice
 from extender.api.kinds.node import Node, Taint
 from extender.api.kinds.storage import CSINode
 from extender.cache.cache import Cache
-from extender.planning.cache_edits import CacheEdits, make_bound_pod
+from extender.planning.cache_edits import CacheEdits
 from extender.planning.departures import Departure, classify_departure
 from extender.planning.scenario import LabelChange, TaintChange
 
@@ -113,7 +113,7 @@ def add_node_like(edits: CacheEdits, cache: Cache, like: Node, name: str) -> Nod
             edits.put_object(_copy_slice(device_slice, name))
     for pod in pods:
         if classify_departure(pod.pod) is Departure.DAEMON_OR_MIRROR and not pod.terminating:
-            bound = make_bound_pod(pod)
+            bound = pod.pod_with_node_name
             meta = replace(bound.metadata, name=f"{bound.metadata.name}-{name}", uid=f"{pod.uid}/{name}")
             edits.add_pod(replace(bound, metadata=meta, spec=replace(bound.spec, node_name=name)))
     return node

@@ -15,7 +15,7 @@ from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.client.errors import ApiError, NotFoundError, UnreachableError
 from extender.cycle import binding_cycle
-from extender.cycle.bind_precheck import recheck_node
+from extender.cycle.binding_cycle import recheck_node
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.extension_points import NamedPlugin, PreBind

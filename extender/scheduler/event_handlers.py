@@ -11,6 +11,7 @@ from typing import Final
 from extender.api.coscheduling import set_scheduling_group
 from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.devices import DeviceTaintRule, ResourceSlice
+from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
@@ -18,7 +19,6 @@ from extender.api.pod_resize import is_resize_deferred
 from extender.api.scheme import KINDS
 from extender.cache.cache import Cache, PodOrNode
 from extender.cache.pod_info import AssignedPodInfo
-from extender.cache.tables.object_store import ApiObject
 from extender.config.feature_gates import FeatureGates
 from extender.dra.device_taint_rules import apply_taint_rules
 from extender.framework.events import ActionType, ClusterEvent, EventResource
@@ -106,7 +106,7 @@ class ClusterEventDispatcher:
         """Replace the scheduler names for which this process is responsible."""
         self._scheduler_names = frozenset(scheduler_names)
 
-    def on_add(self, obj: ApiObject) -> None:
+    def on_add(self, obj: KubernetesObject) -> None:
         """Handle the new object *obj*."""
         if isinstance(obj, Node):
             self._cache.add_or_update_node(obj)
@@ -116,7 +116,7 @@ class ClusterEventDispatcher:
         else:
             self._update_object(type(obj), ActionType.ADD, None, obj)
 
-    def on_update(self, old: ApiObject, new: ApiObject) -> None:
+    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
         """Handle the change from *old* to *new*."""
         if isinstance(old, Node) and isinstance(new, Node):
             self._cache.add_or_update_node(new)
@@ -127,7 +127,7 @@ class ClusterEventDispatcher:
         else:
             self._update_object(type(new), ActionType.UPDATE, old, new)
 
-    def on_delete(self, obj: ApiObject) -> None:
+    def on_delete(self, obj: KubernetesObject) -> None:
         """Handle the deletion of *obj*."""
         if isinstance(obj, Node):
             self._handler.on_cluster_event(ClusterEvent(EventResource.NODE, ActionType.DELETE, obj, None))
@@ -138,7 +138,11 @@ class ClusterEventDispatcher:
             self._update_object(type(obj), ActionType.DELETE, obj, None)
 
     def _update_object(
-        self, kind: type[ApiObject], action: ActionType, old: ApiObject | None, new: ApiObject | None
+        self,
+        kind: type[KubernetesObject],
+        action: ActionType,
+        old: KubernetesObject | None,
+        new: KubernetesObject | None,
     ) -> None:
         if isinstance(new or old, CoschedulingPodGroup):
             kind = PodGroup

@@ -10,7 +10,7 @@ from enum import Enum
 
 import numpy as np
 
-from extender.cache.tables.node_counts import NodeCounts, OwnerToken
+from extender.cache.tables.node_counts import NodeCounts, NodeCountsByKey
 from extender.cache.tables.node_table import NodeTable
 from extender.cache.tables.pod_selectors import PodSelector
 from extender.cache.tables.symbols import PodLabels
@@ -48,16 +48,14 @@ class AffinityTerm:
     weight: int = 0
 
 
-class AffinityTermTable:
+class AffinityTermTable(NodeCountsByKey[AffinityTerm]):
     """The number of assigned pods with each affinity term, by node."""
 
-    __slots__ = ("_counts", "_owner_token", "_terms_by_pod_labels", "namespace_labels")
+    __slots__ = ("_terms_by_pod_labels",)
 
     def __init__(self) -> None:
-        self._owner_token = OwnerToken()
-        self._counts: dict[AffinityTerm, NodeCounts] = {}
+        super().__init__()
         self._terms_by_pod_labels: dict[PodLabels, tuple[AffinityTerm, ...]] = {}
-        self.namespace_labels: dict[str, dict[str, str]] = {}
 
     def fork(self) -> "AffinityTermTable":
         """Return a copy-on-write copy of the table."""
@@ -108,18 +106,6 @@ class AffinityTermTable:
                 if term.pod_selector.matches(pod_labels.namespace, labels, namespace_labels)
             )
         return tuple((term, counts) for term in terms if (counts := self._counts[term]).total)
-
-    def items(self) -> list[tuple[AffinityTerm, NodeCounts]]:
-        """Return all terms with their counts; some counts may be 0."""
-        return list(self._counts.items())
-
-    def invalidate_domains(self, keys: set[str]) -> None:
-        """Drop the sums by domain of the topology *keys*. The sums are recomputed on next use."""
-        for term, counts in self._counts.items():
-            # An older snapshot shares the counts that this table does not own. It can still add sums to them by its
-            # older node labels.
-            if counts.owner is not self._owner_token or keys & counts.domain_counts.keys():
-                self._counts[term] = counts.drop_domains(keys)
 
     def set_namespace_labels(self, labels_by_namespace: dict[str, dict[str, str]]) -> None:
         """Set the labels of all namespaces, by namespace."""

@@ -1,11 +1,14 @@
 """Pod counts by node row, with sums by topology domain, updated incrementally."""
 
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from extender.cache.tables.arrays import IntArray, widen
 from extender.cache.tables.node_table import ABSENT, NodeTable
+
+Key = TypeVar("Key")
 
 
 class OwnerToken:
@@ -83,3 +86,29 @@ class NodeCounts:
         if len(counts) < size:
             counts = self.domain_counts[key] = widen(counts, size)
         return counts
+
+
+class NodeCountsByKey(Generic[Key]):
+    """Counts of pods by node for each of several keys, and the labels of the namespaces.
+
+    A copy of the table shares the counts. It forks the counts of a key before it first writes them.
+    """
+
+    __slots__ = ("_counts", "_owner_token", "namespace_labels")
+
+    def __init__(self) -> None:
+        self._owner_token = OwnerToken()
+        self._counts: dict[Key, NodeCounts] = {}
+        self.namespace_labels: dict[str, dict[str, str]] = {}
+
+    def items(self) -> list[tuple[Key, NodeCounts]]:
+        """Return all keys with their counts; some counts may be 0."""
+        return list(self._counts.items())
+
+    def invalidate_domains(self, keys: set[str]) -> None:
+        """Drop the sums by domain of the topology *keys*. The sums are recomputed on next use."""
+        for key, counts in self._counts.items():
+            # An older snapshot shares the counts that this table does not own. It can still add sums to them by its
+            # older node labels.
+            if counts.owner is not self._owner_token or keys & counts.domain_counts.keys():
+                self._counts[key] = counts.drop_domains(keys)

@@ -2,24 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from extender.api.kinds.meta import ObjectMeta
+from extender.api.kinds.meta import KubernetesObject
 from extender.basics.copy_on_write import CopyOnWriteDict
 from extender.cache.tables.history import HistoryId
 
 _NO_OBJECTS: Mapping[str, Any] = MappingProxyType({})
 
 
-class ApiObject(Protocol):
-    """Any Kubernetes object; only its metadata is used."""
-
-    @property
-    def metadata(self) -> ObjectMeta:
-        """The object's metadata."""
-
-
-T = TypeVar("T", bound=ApiObject)
+T = TypeVar("T", bound=KubernetesObject)
 
 
 _MIN_RETAINED_KEYS = 1 << 16
@@ -74,7 +66,7 @@ class ObjectStore:
         )
         return child
 
-    def add_or_update(self, obj: ApiObject) -> None:
+    def add_or_update(self, obj: KubernetesObject) -> None:
         """Add *obj*, or replace the object of the same type and key."""
         kind = type(obj)
         key = obj.metadata.key
@@ -120,6 +112,6 @@ class ObjectStore:
         first = write_log.first_revision
         return frozenset(write_log.keys[revision - first : current_revision - first])
 
-    def __iter__(self) -> Iterator[ApiObject]:
+    def __iter__(self) -> Iterator[KubernetesObject]:
         for objects in self._objects.values():
             yield from objects.values()

@@ -11,7 +11,7 @@ pkg/scheduler/framework/plugins/podtopologyspread/common.go, countPodsMatchSelec
 import numpy as np
 
 from extender.basics.copy_on_write import CopyOnWriteDict
-from extender.cache.tables.node_counts import NodeCounts, OwnerToken
+from extender.cache.tables.node_counts import NodeCounts, NodeCountsByKey
 from extender.cache.tables.node_table import NodeTable
 from extender.cache.tables.pod_selectors import PodMatcher
 from extender.cache.tables.symbols import PodLabels
@@ -32,27 +32,22 @@ The values are tuples, so that a hypothesis copies the whole mapping quickly.
 """
 
 
-class SelectorCountTable:
+class SelectorCountTable(NodeCountsByKey[PodMatcher]):
     """The number of pods by node, for each matcher in use and for each combination of namespace and labels."""
 
     __slots__ = (
-        "_counts",
         "_matchers_by_pod_labels",
-        "_owner_token",
         "_row_counts_by_pod_labels",
         "_unused_labels",
         "_use_counter",
-        "namespace_labels",
     )
 
     def __init__(self) -> None:
-        self._owner_token = OwnerToken()
-        self._counts: dict[PodMatcher, NodeCounts] = {}
+        super().__init__()
         self._matchers_by_pod_labels: dict[PodLabels, list[PodMatcher]] = {}
         self._unused_labels: dict[PodLabels, None] = {}  # labels with a list that no pod has, in order of removal
         self._row_counts_by_pod_labels: CopyOnWriteDict[PodLabels, _PodCountsByRow] = CopyOnWriteDict(dict)
         self._use_counter = 0
-        self.namespace_labels: dict[str, dict[str, str]] = {}
 
     def fork(self) -> "SelectorCountTable":
         """Return a copy-on-write copy of the table."""
@@ -114,10 +109,6 @@ class SelectorCountTable:
         counts.last_used = self._use_counter
         return counts
 
-    def items(self) -> list[tuple[PodMatcher, NodeCounts]]:
-        """Return all matchers with their counts."""
-        return list(self._counts.items())
-
     def _count_matcher(self, matcher: PodMatcher, nodes: NodeTable) -> NodeCounts:
         row_counts = np.zeros(nodes.columns.capacity, dtype=np.int64)
         total = 0
@@ -144,14 +135,6 @@ class SelectorCountTable:
         for matcher in matchers_by_last_use[: len(matchers_by_last_use) // 2]:
             del self._counts[matcher]
         self._matchers_by_pod_labels = {}
-
-    def invalidate_domains(self, keys: set[str]) -> None:
-        """Drop the sums by domain of the topology *keys*. The sums are recomputed on next use."""
-        for matcher, counts in self._counts.items():
-            # An older snapshot shares the counts that this table does not own. It can still add sums to them by its
-            # older node labels.
-            if counts.owner is not self._owner_token or keys & counts.domain_counts.keys():
-                self._counts[matcher] = counts.drop_domains(keys)
 
     def set_namespace_labels(self, labels_by_namespace: dict[str, dict[str, str]]) -> None:
         """Set the labels of all namespaces, by namespace.
