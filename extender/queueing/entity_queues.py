@@ -14,7 +14,13 @@ from extender.framework.events import ClusterEvent
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
 from extender.queueing.backoff_queue import BackoffQueue
-from extender.queueing.queued_entities import QueuedEntity, QueuedPodInfo, get_entity_type, get_queued_group_key
+from extender.queueing.queued_entities import (
+    QueuedEntity,
+    QueuedPodGroupInfo,
+    QueuedPodInfo,
+    get_entity_type,
+    get_queued_group_key,
+)
 from extender.queueing.queueing_hints import QueueingHints, QueueingStrategy
 
 
@@ -145,6 +151,8 @@ class EntityQueues:
             strategy = max(strategy, self.hints.is_pod_worth_requeuing(pod, event))
             if strategy is QueueingStrategy.IMMEDIATELY:
                 break
+            if strategy is QueueingStrategy.AFTER_BACKOFF and not any(member.pending_plugins for member in entity.pods):
+                break
         return strategy
 
     def requeue_with_strategy(
@@ -213,18 +221,21 @@ class EntityQueues:
     def _passes_pre_enqueue(self, entity: QueuedEntity, event_label: str, strategy: QueueingStrategy | None) -> bool:
         """Return whether no PreEnqueue plugin gates a pod of *entity*; else add it to the unschedulable entities.
 
+        As long as the pod that gated a group is gated, the other gated pods of the group are not checked again. The
+        time for a gang whose pods arrive one by one would else grow with the square of its size.
+
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.runPreEnqueuePlugins (1.37).
         """
         gated_pod: QueuedPodInfo | None = None
-        for pod in entity.pods:
-            status = self._run_pre_enqueue(pod.pod_info, pod.gating_plugin)
-            if status is None:
-                pod.set_gate("", ())
-                continue
-            scheduler_name = pod.pod_info.spec.scheduler_name
-            pod.set_gate(status.plugin, self.hints.get_registered_events(scheduler_name, status.plugin))
-            pod.unschedulable_plugins |= {status.plugin}
-            gated_pod = pod
+        if isinstance(entity, QueuedPodGroupInfo) and (last_gated_pod := entity.last_gated_pod) is not None:
+            is_member = any(pod is last_gated_pod for pod in entity.members)
+            gated_pod = last_gated_pod if is_member and self._is_gated(last_gated_pod) else None
+        pods = entity.pods if gated_pod is None else [pod for pod in entity.pods if not pod.gating_plugin]
+        for pod in pods:
+            if self._is_gated(pod):
+                gated_pod = pod
+        if isinstance(entity, QueuedPodGroupInfo):
+            entity.last_gated_pod = gated_pod
         if gated_pod is None:
             entity.set_gate("", ())
             return True
@@ -234,6 +245,17 @@ class EntityQueues:
                 queued.was_flushed_from_unschedulable = False
         self._add_to_unschedulable_entities(entity, event_label, strategy)
         return False
+
+    def _is_gated(self, pod: QueuedPodInfo) -> bool:
+        """Run the PreEnqueue plugins for *pod*, and return whether one of them gates it."""
+        status = self._run_pre_enqueue(pod.pod_info, pod.gating_plugin)
+        if status is None:
+            pod.set_gate("", ())
+            return False
+        scheduler_name = pod.pod_info.spec.scheduler_name
+        pod.set_gate(status.plugin, self.hints.get_registered_events(scheduler_name, status.plugin))
+        pod.unschedulable_plugins |= {status.plugin}
+        return True
 
     def _add_to_unschedulable_entities(
         self, entity: QueuedEntity, event_label: str, strategy: QueueingStrategy | None

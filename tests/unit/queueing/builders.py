@@ -39,6 +39,7 @@ class QueueHarness:
         counted_entities: the moves that count as incoming entities: queue, event label and type.
         settings: of the queue.
         release: of the profile.
+        pre_enqueue_count: the number of runs of the PreEnqueue plugins.
     """
 
     gated: set[str] = field(default_factory=set)
@@ -47,6 +48,7 @@ class QueueHarness:
     counted_entities: list[tuple[str, str, str]] = field(default_factory=list)
     settings: QueueSettings = field(default_factory=QueueSettings)
     release: Release = RELEASE_1_36
+    pre_enqueue_count: int = 0
 
     def __post_init__(self) -> None:
         profile = replace(make_profile(self.node_add_plugin, RejectingFilter("AnyEvent")), release=self.release)
@@ -58,6 +60,7 @@ class QueueHarness:
         )
 
     def run_pre_enqueue(self, pod_info: PodInfo, _gating_plugin: str) -> Status | None:
+        self.pre_enqueue_count += 1
         gated = pod_info.pod.metadata.name in self.gated
         return unresolvable_status("closed").with_plugin("NodeAdd") if gated else None
 

@@ -159,6 +159,27 @@ def test_one_gated_member_gates_its_group() -> None:
     assert names(pop_group(harness)) == "ab"
 
 
+def test_the_members_of_a_gated_group_are_checked_once_until_the_last_gated_one_passes() -> None:
+    """Otherwise the time for a gang whose members arrive one by one grows with the square of its size."""
+    harness, members = make_harness(RING), "abcdefghijklmnopqrst"
+    harness.gated.update(members)
+    for name in members:
+        add(harness, name)
+        harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 101)
+    assert counts(harness) == {"gated": 20}
+    assert harness.pre_enqueue_count < 50
+
+    harness.gated.remove("t")
+    harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 102)
+    harness.queue.delete("default/s", 102)
+    harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 103)
+    assert counts(harness) == {"gated": 19}
+
+    harness.gated.clear()
+    harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 104)
+    assert names(pop_group(harness)) == "abcdefghijklmnopqrt"
+
+
 def test_a_deleted_gated_member_lets_its_group_pass_on_the_next_event() -> None:
     harness = make_harness(RING)
     harness.gated.add("b")
