@@ -104,6 +104,8 @@ class ClusterEvent:
             another label in the emulated release; else empty.
         hierarchy: for an event of a pod group, a composite pod group or a member, the keys (`namespace/name`) of the
             pod groups with the same root; empty if the root does not exist. None without composite pod groups.
+        device_resources: for an added or updated node, the extended resources that device classes serve; None if they
+            are unknown.
     """
 
     resource: EventResource
@@ -112,6 +114,7 @@ class ClusterEvent:
     new: Any = None
     label_override: str = ""
     hierarchy: frozenset[str] | None = None
+    device_resources: frozenset[str] | None = None
 
     @property
     def label(self) -> str:

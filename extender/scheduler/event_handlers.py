@@ -5,12 +5,13 @@ Scheduler.handleAssumedPodDeletion; pkg/scheduler/framework/events.go, NodeSched
 PodSchedulingPropertiesChange (1.36).
 """
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from extender.api.coscheduling import set_scheduling_group
 from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
-from extender.api.kinds.devices import DeviceTaintRule, ResourceSlice
+from extender.api.kinds.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
@@ -18,6 +19,7 @@ from extender.api.kinds.pod_group import PodGroup
 from extender.api.pod_resize import is_resize_deferred
 from extender.api.scheme import KINDS
 from extender.cache.cache import Cache, PodOrNode
+from extender.cache.device_classes import map_resources_to_device_classes
 from extender.cache.pod_info import AssignedPodInfo
 from extender.config.feature_gates import FeatureGates
 from extender.dra.device_taint_rules import apply_taint_rules
@@ -110,7 +112,7 @@ class ClusterEventDispatcher:
         """Handle the new object *obj*."""
         if isinstance(obj, Node):
             self._cache.add_or_update_node(obj)
-            self._handler.on_cluster_event(ClusterEvent(EventResource.NODE, ActionType.ADD, None, obj))
+            self._notify_of_node([ClusterEvent(EventResource.NODE, ActionType.ADD, None, obj)])
         elif isinstance(obj, Pod):
             self._add_pod(obj)
         else:
@@ -120,8 +122,7 @@ class ClusterEventDispatcher:
         """Handle the change from *old* to *new*."""
         if isinstance(old, Node) and isinstance(new, Node):
             self._cache.add_or_update_node(new)
-            for event in find_node_events(old, new):
-                self._handler.on_cluster_event(event)
+            self._notify_of_node(find_node_events(old, new))
         elif isinstance(old, Pod) and isinstance(new, Pod):
             self._update_pod(old, new)
         else:
@@ -136,6 +137,15 @@ class ClusterEventDispatcher:
             self._delete_pod(obj)
         else:
             self._update_object(type(obj), ActionType.DELETE, obj, None)
+
+    def _notify_of_node(self, events: Sequence[ClusterEvent]) -> None:
+        """Notify the handler of an added or updated node."""
+        if not events:
+            return
+        with self._cache.read() as snapshot:
+            device_resources = frozenset(map_resources_to_device_classes(snapshot.objects(DeviceClass).values()))
+        for event in events:
+            self._handler.on_cluster_event(replace(event, device_resources=device_resources))
 
     def _update_object(
         self,

@@ -3,7 +3,7 @@
 Source: pkg/scheduler/framework/plugins/noderesources/fit.go, Fit.EventsToRegister (1.36).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from extender.api.kinds.devices import DeviceClass
@@ -134,34 +134,35 @@ class FitQueueingHints:
             ).items()
             if amount
         }
-        if not self._fits(requests, allocatable):
+        delegated_resources = self._find_delegated_resources(requests, allocatable, event.device_resources)
+        if allocatable.get("pods", 0) < 1 or any(
+            amount > allocatable.get(name, 0) and name not in delegated_resources for name, amount in requests.items()
+        ):
             return QueueingHint.SKIP
-        if event.old is None or self._has_increased(requests, _get_allocatable(event.old), allocatable):
-            return QueueingHint.QUEUE
-        return QueueingHint.SKIP
-
-    def _fits(self, requests: Mapping[str, int], allocatable: Mapping[str, int]) -> bool:
-        if allocatable.get("pods", 0) < 1:
-            return False
-        return all(
-            amount <= allocatable.get(name, 0) or self._may_be_delegated_to_dra(name, allocatable)
-            for name, amount in requests.items()
+        is_queued = (
+            event.old is None
+            or len(delegated_resources) > 0
+            or _has_increased(requests, _get_allocatable(event.old), allocatable)
         )
+        return QueueingHint.QUEUE if is_queued else QueueingHint.SKIP
 
-    def _has_increased(
-        self, requests: Mapping[str, int], old_allocatable: Mapping[str, int], new_allocatable: Mapping[str, int]
-    ) -> bool:
-        if new_allocatable.get("pods", 0) > old_allocatable.get("pods", 0):
-            return True
-        return any(
-            new_allocatable.get(name, 0) > old_allocatable.get(name, 0)
-            or self._may_be_delegated_to_dra(name, new_allocatable)
+    def _find_delegated_resources(
+        self, requests: Mapping[str, int], allocatable: Mapping[str, int], device_resources: Collection[str] | None
+    ) -> Collection[str]:
+        """Return the requested resources that devices may back on a node.
+
+        If *device_resources*, those with a device class, are unknown, every extended resource may have one.
+
+        Source: pkg/scheduler/framework/plugins/noderesources/fit.go, shouldDelegateResourceToDRA (1.36).
+        """
+        if not self._dra_extended_resource:
+            return ()
+        return [
+            name
             for name in requests
-        )
-
-    def _may_be_delegated_to_dra(self, name: str, allocatable: Mapping[str, int]) -> bool:
-        """Return whether devices may back *name* on a node. The hint assumes that a device class exists."""
-        return self._dra_extended_resource and is_dra_extended_resource(name) and allocatable.get(name, 0) <= 0
+            if allocatable.get(name, 0) <= 0
+            and (is_dra_extended_resource(name) if device_resources is None else name in device_resources)
+        ]
 
     # -- device classes
 
@@ -177,6 +178,13 @@ class FitQueueingHints:
         elif IMPLICIT_RESOURCE_PREFIX + new_class.metadata.name in requests:
             return QueueingHint.QUEUE
         return QueueingHint.queue_if(resource_name is not None and resource_name in requests)
+
+
+def _has_increased(
+    requests: Mapping[str, int], old_allocatable: Mapping[str, int], new_allocatable: Mapping[str, int]
+) -> bool:
+    """Return whether a node has more of a requested resource, or room for more pods."""
+    return any(new_allocatable.get(name, 0) > old_allocatable.get(name, 0) for name in ("pods", *requests))
 
 
 def _get_allocatable(node: Node) -> dict[str, int]:

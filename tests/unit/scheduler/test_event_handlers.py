@@ -9,7 +9,8 @@ from extender.cache.cache import Cache
 from extender.cache.pod_info import AssignedPodInfo
 from extender.framework.events import ClusterEvent
 from extender.scheduler.event_handlers import ClusterEventDispatcher, EventHandler
-from tests.build import make_object, make_pod
+from tests.build import make_node, make_object, make_pod
+from tests.unit.plugins.builders import make_device_class
 
 
 class RecordingHandler(EventHandler):
@@ -17,6 +18,7 @@ class RecordingHandler(EventHandler):
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.events: list[ClusterEvent] = []
 
     def on_pending_pod_add(self, pod: Pod) -> None:
         self.calls.append(f"waits {pod.key}")
@@ -31,6 +33,7 @@ class RecordingHandler(EventHandler):
         self.calls.append(f"assumed left {assumed_pod.key} on {assumed_pod.node_name}")
 
     def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
+        self.events.append(event)
         self.calls.append(event.label if max_priority is None else f"{event.label} up to {max_priority}")
 
 
@@ -189,3 +192,18 @@ def test_a_taint_rule_causes_events_of_the_slices_that_it_taints(handling: Handl
     assert handler.calls == [message] * 4
     dispatcher.on_delete(rule("NoExecute", "other"))
     assert handler.calls == [message] * 5
+
+
+def test_events_of_nodes_name_the_resources_of_device_classes(handling: Handling) -> None:
+    """Source: pkg/scheduler/framework/plugins/noderesources/fit.go, shouldDelegateResourceToDRA (1.36)."""
+    _, dispatcher, handler = handling
+    dispatcher.on_add(make_device_class("gpu", "example.com/gpu"))
+    handler.events.clear()
+
+    dispatcher.on_add(make_node("n1", allocatable={"cpu": "1"}))
+    dispatcher.on_update(make_node("n1", allocatable={"cpu": "1"}), make_node("n1", allocatable={"cpu": "2"}))
+
+    assert [(event.label, event.device_resources) for event in handler.events] == [
+        (label, frozenset({"example.com/gpu", "deviceclass.resource.kubernetes.io/gpu"}))
+        for label in ("NodeAdd", "NodeUpdateNodeAllocatable")
+    ]

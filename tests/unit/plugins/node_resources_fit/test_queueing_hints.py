@@ -19,13 +19,19 @@ CLASS_RESOURCE = "deviceclass.resource.kubernetes.io/gpu"
 
 
 def hint(
-    resource: EventResource, old: Any, new: Any, requests: dict[str, str] | None = None, **gates: bool
+    resource: EventResource,
+    old: Any,
+    new: Any,
+    requests: dict[str, str] | None = None,
+    device_resources: frozenset[str] | None = None,
+    **gates: bool,
 ) -> QueueingHint:
     pod = make_pod(PENDING_REQUESTS if requests is None else requests, "waiting")
     pod_info: PodInfo = Cache().snapshot().make_pod_info(pod)
     for entry in build_plugin(NodeResourcesFit, gates=gates).events_to_register():
         if entry.resource is resource:
-            return entry.hint(pod_info, ClusterEvent(resource, ActionType.UPDATE, old, new))
+            event = ClusterEvent(resource, ActionType.UPDATE, old, new, device_resources=device_resources)
+            return entry.hint(pod_info, event)
     raise AssertionError(f"nothing registered for {resource}")
 
 
@@ -133,6 +139,18 @@ def test_devices_may_back_a_resource_that_the_node_does_not_have() -> None:
     assert hint(EventResource.NODE, *nodes, {GPU: "1"}) is QueueingHint.QUEUE
     assert hint(EventResource.NODE, *nodes, {GPU: "1"}, DRAExtendedResource=False) is QueueingHint.SKIP
     assert hint(EventResource.NODE, make_node("n", gpu="1"), make_node("n", gpu="2"), {GPU: "3"}) is QueueingHint.SKIP
+
+
+@pytest.mark.parametrize(
+    ("device_resources", "expected"),
+    [({GPU}, QueueingHint.QUEUE), ({"example.com/nic"}, QueueingHint.SKIP), ((), QueueingHint.SKIP)],
+    ids=["its class exists", "another class exists", "no class exists"],
+)
+@pytest.mark.parametrize("old", [None, make_node("n", cpu="1")], ids=["new node", "more of another resource"])
+def test_devices_back_a_resource_if_its_class_exists(old: Any, device_resources: Any, expected: QueueingHint) -> None:
+    """Source: pkg/scheduler/framework/plugins/noderesources/fit.go, shouldDelegateResourceToDRA (1.36)."""
+    node = make_node("n", cpu="2")
+    assert hint(EventResource.NODE, old, node, {GPU: "1"}, frozenset(device_resources)) is expected
 
 
 DEVICE_CLASSES: dict[str, tuple[Any, Any, dict[str, str], QueueingHint]] = {
