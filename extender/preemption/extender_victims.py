@@ -52,8 +52,9 @@ def review_victims(
     """Review the victims of each node with the Filter plugins of *profile*; yield the results of a part of the nodes.
 
     Unnecessary victims are reprieved. Victims whose eviction violates a disruption budget are tried first. If the
-    proposed victims are not enough, as few other pods of lower priority as possible are added. A node is dropped if it
-    is unknown, if PreFilter excludes it, or if the added victims are not enough. If all proposed victims are
+    proposed victims are not enough, as few other pods of lower priority as possible are added, but none that is assumed
+    only here: kube-scheduler, which may not know it, would end the preemption with an error. A node is dropped if it is
+    unknown, if PreFilter excludes it, or if the added victims are not enough. If all proposed victims are
     unnecessary, they are accepted unchanged, because kube-scheduler may have plugins that this profile does not have.
 
     Args:
@@ -127,6 +128,8 @@ def _find_candidates(
     unfitting_indices = np.flatnonzero(~fits)
     proposed_uids = frozenset(victim.uid for victims in proposed_victims for victim in victims)
     potential_victims = find_potential_victims(inputs.pod, inputs.snapshot, rows[unfitting_indices])
+    is_known = [not pod.assumed or pod.uid in proposed_uids for pod in potential_victims.pods]
+    potential_victims = potential_victims.select(np.flatnonzero(is_known))
     extended_selection = select_victims(inputs, rows[unfitting_indices], potential_victims, budgets, proposed_uids)
     for index, candidate in zip(unfitting_indices.tolist(), extended_selection.iter_candidates(), strict=True):
         if candidate is not None:

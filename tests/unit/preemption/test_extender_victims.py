@@ -11,7 +11,7 @@ from extender.framework.extension_points import PreFilterResult
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
 from extender.preemption.extender_victims import ReviewedVictims, review_victims
-from tests.build import make_cluster, make_node
+from tests.build import make_cluster, make_node, make_pod
 from tests.unit.cycle.fakes import FakePreFilter, make_profile
 from tests.unit.preemption.builders import make_budget, make_preemptor, make_small_node, make_victim
 
@@ -172,3 +172,16 @@ def test_only_nodes_that_pre_filter_leaves_are_confirmed() -> None:
     chosen = make_profile(FakePreFilter("Choosing", PreFilterResult(node_names=frozenset({"other"}))))
 
     assert _victims(_settled(_two(), make_preemptor(), {"n": ["a"]}, chosen)) == {}
+
+
+def test_a_pod_that_is_only_assumed_is_no_added_victim() -> None:
+    """kube-scheduler may not know the pod on that node, and would end the preemption for all nodes.
+
+    Source: pkg/scheduler/extender.go, HTTPExtender.convertPodUIDToPod (1.36).
+    """
+    state = make_cluster(make_small_node("n"), make_victim("b", "n", priority=2))
+    assumed_pod = make_pod("a", requests={"cpu": "1"}, priority=1)
+    state.assume(assumed_pod, "n")
+
+    assert _victims(_settled(state, make_preemptor(cpu="2"), {"n": ["b"]})) == {}
+    assert _victims(_settled(state, make_preemptor(cpu="2"), {"n": ["a", "b"]})) == {"n": ["b", "a"]}
