@@ -26,6 +26,9 @@ _SHORT_KINDS: Final = {
 _SCALE: Final = re.compile(r"(?P<kind>[A-Za-z]+)/(?P<name>[^/=]+)=(?P<replicas>[0-9]{1,7})")
 _MAX_ADDED_NODES: Final = 100_000
 
+MAX_NEW_PODS: Final = 1_000_000
+"""Limit of the copies of pods, and of the pods of a scaled workload: about a kilobyte each."""
+
 
 def make_flag_error(flag: str, value: str, wanted: str) -> typer.BadParameter:
     """Return the error for an invalid value of a flag."""
@@ -136,5 +139,8 @@ def parse_scales(values: Sequence[str], namespace: str) -> tuple[Scale, ...]:
         kind = _SHORT_KINDS.get(kind, kind)
         if match is None or kind not in SCALABLE_KINDS:
             raise make_flag_error("--scale", value, f"KIND/NAME=N with a kind of {', '.join(SCALABLE_KINDS)}")
-        scales.append(Scale(kind, namespace, match["name"], int(match["replicas"])))
+        replicas = int(match["replicas"])
+        if replicas > MAX_NEW_PODS:
+            raise make_flag_error("--scale", value, f"at most {MAX_NEW_PODS} pods")
+        scales.append(Scale(kind, namespace, match["name"], replicas))
     return tuple(scales)

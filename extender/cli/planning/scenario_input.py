@@ -13,6 +13,7 @@ from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.cli.planning.cluster_input import read_pods
 from extender.cli.planning.scenario_flags import (
+    MAX_NEW_PODS,
     parse_added_nodes,
     parse_label_changes,
     parse_lost_labels,
@@ -22,8 +23,6 @@ from extender.cli.planning.scenario_flags import (
 from extender.cli.recording_options import Cluster
 from extender.planning.fits import make_copy
 from extender.planning.scenario import Scenario
-
-_MAX_NEW_PODS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +85,8 @@ def _read_new_pods(files: list[str], replicas: int, cluster: Cluster) -> tuple[P
         BadParameter: the number is out of range, or there is no file.
         InputError: a file is invalid or holds no pod.
     """
-    if not 1 <= replicas <= _MAX_NEW_PODS:
-        raise typer.BadParameter(f"{replicas}; want 1 to {_MAX_NEW_PODS} copies", param_hint="--replicas")
+    if not 1 <= replicas <= MAX_NEW_PODS:
+        raise typer.BadParameter(f"{replicas}; want 1 to {MAX_NEW_PODS} copies", param_hint="--replicas")
     if replicas > 1 and not files:
         raise typer.BadParameter("needs --pods FILE with the pod to copy", param_hint="--replicas")
     return copy_new_pods(read_pods(files, cluster), replicas)
@@ -99,8 +98,8 @@ def copy_new_pods(templates: Sequence[Pod], replicas: int) -> tuple[Pod, ...]:
     Raises:
         BadParameter: there are too many copies.
     """
-    if len(templates) * replicas > _MAX_NEW_PODS:
-        raise typer.BadParameter(f"more than {_MAX_NEW_PODS} new pods", param_hint="--replicas")
+    if len(templates) * replicas > MAX_NEW_PODS:
+        raise typer.BadParameter(f"more than {MAX_NEW_PODS} new pods", param_hint="--replicas")
     if replicas > 1:
         return tuple(make_copy(pod, number) for pod in templates for number in range(replicas))
     return tuple(

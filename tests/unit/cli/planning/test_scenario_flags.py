@@ -76,6 +76,10 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
         "'deployment/a=-1'; want KIND/NAME=N with a kind of deployment, replicaset, statefulset, "
         "replicationcontroller, job",
     ),
+    "too many pods": (
+        lambda: parse_scales(["deployment/a=1000001"], "default"),
+        "'deployment/a=1000001'; want at most 1000000 pods",
+    ),
 }
 
 
