@@ -44,6 +44,9 @@ Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushBack
 PriorityQueue.flushUnschedulablePodsLeftover (1.36).
 """
 
+_MIN_WAIT_SECONDS = 0.001
+"""Shortest wait for a flush. A timer may fire a moment early, and the loop must not turn until the clock has moved."""
+
 
 class Scheduler(EventHandler):
     """Runs the scheduling loop and handles events."""
@@ -76,8 +79,9 @@ class Scheduler(EventHandler):
                 await wait_for_turn()
                 if self._context.clock.monotonic() >= self._next_backoff_flush:
                     self.run_periodic_tasks()
+            seconds_to_flush = self._next_backoff_flush - self._context.clock.monotonic()
             try:
-                await asyncio.wait_for(wake_event.wait(), self._next_backoff_flush - self._context.clock.monotonic())
+                await asyncio.wait_for(wake_event.wait(), max(seconds_to_flush, _MIN_WAIT_SECONDS))
             except TimeoutError:
                 continue
 

@@ -1,6 +1,7 @@
 """The scheduling loop: when it ends, and what it does while pods wait in the queue."""
 
 import asyncio
+import math
 from typing import Any
 
 import pytest
@@ -98,3 +99,27 @@ def test_an_idle_loop_retries_at_the_end_of_the_second_in_which_the_backoff_expi
     run(main())
     # The backoffs are 1 and 2 seconds.
     assert attempt_times == pytest.approx([start, 1002.0, 1005.0], abs=0.001)
+
+
+def test_an_idle_loop_does_not_turn_again_before_the_clock_has_moved() -> None:
+    """A timer may fire a moment before it is due, here just before the end of a second."""
+    harness = SchedulerHarness(make_node("n1"))
+    flush_times: list[float] = []
+
+    async def main() -> None:
+        loop, stop_event = current_loop(), asyncio.Event()
+        loop.suspend(math.nextafter(1001.0, 0.0) - loop.time())
+        harness.context.clock = loop
+        run_periodic_tasks = harness.scheduler.run_periodic_tasks
+
+        def record_time() -> None:
+            flush_times.append(loop.time())
+            run_periodic_tasks()
+            if len(flush_times) == 4:
+                stop_event.set()
+
+        harness.scheduler.run_periodic_tasks = record_time  # type: ignore[method-assign]
+        await asyncio.wait_for(harness.scheduler.run(asyncio.Event(), stop_event), 10)
+
+    run(main())
+    assert flush_times == pytest.approx([1001.0, 1001.001, 1002.0, 1003.0], abs=1e-9)
