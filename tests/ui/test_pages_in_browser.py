@@ -168,10 +168,13 @@ def test_the_address_has_the_options_of_the_map(open_page: OpenPage) -> None:
 
 def test_the_search_finds_pods_and_nodes_from_every_page(open_page: OpenPage) -> None:
     page = open_page("waiting")
-    page.get_by_role("searchbox", name="Name of a pod or node").fill("GPU-A1")
+    page.get_by_role("searchbox", name="Name of a pod or node").fill("GPU-A")
     page.keyboard.press("Enter")
     page.get_by_role("link", name="gpu-a1").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Node gpu-a1")
+    page.get_by_role("searchbox", name="Name of a pod or node").fill("GPU-B1")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Node gpu-b1")
 
 
 def test_the_first_key_leads_to_the_content(open_page: OpenPage) -> None:
