@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from extender.analysis.text_table import join_first
 from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.devices import DeviceTaintRule
@@ -233,13 +234,15 @@ class Informers:
         """
         unsynced_kinds = list(self.describe_unsynced_kinds())
         if unsynced_kinds:
-            return f"the cache of the extender is not synced yet: {_count_others(unsynced_kinds)}"
+            return f"the cache of the extender is not synced yet: {join_first(unsynced_kinds, limit=1)}"
         outdated_kinds = [
             f"{kind.__name__} cannot be watched ({reflector.last_error})"
             for kind, reflector in self.reflectors.items()
             if reflector.last_error and self.get_seconds_since_contact(kind) > _STALE_AFTER_SECONDS
         ]
-        return f"the cache of the extender is out of date: {_count_others(outdated_kinds)}" if outdated_kinds else ""
+        if outdated_kinds:
+            return f"the cache of the extender is out of date: {join_first(outdated_kinds, limit=1)}"
+        return ""
 
     def may_miss_changes(self, kind: type[KubernetesObject]) -> bool:
         """Return whether changes of *kind* may be missing in the cache.
@@ -254,9 +257,3 @@ class Informers:
     def get_seconds_since_contact(self, kind: type[KubernetesObject]) -> float:
         """Return the seconds since the API server's last response for *kind*; infinite before the first response."""
         return self.reflectors[kind].compute_staleness(self._clock.monotonic())
-
-
-def _count_others(descriptions: Sequence[str]) -> str:
-    """Return the first description, with the number of the others."""
-    other_count = len(descriptions) - 1
-    return f"{descriptions[0]} and {other_count} more" if other_count else descriptions[0]
