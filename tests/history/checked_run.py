@@ -33,5 +33,6 @@ def check_history(plane: ControlPlane, fault: str, seed: int) -> None:
             steps = "\n".join(map(str, smaller.operations))
             report += f"\n=== with fewer operations\n{steps}\n{smaller.report()}"
         raise AssertionError(report)
-    assert len([binding for binding in result.history.bindings if binding.accepted]) >= MIN_BOUND_PODS
+    bound = sum(binding.accepted for binding in result.history.bindings)
+    assert bound >= MIN_BOUND_PODS, result.summary()
     assert result.applied

@@ -14,6 +14,7 @@ from tests.history.workload import HOST, Operation, make_volume, reference
 
 _RETRY_SECONDS: Final = 90.0
 _RETRY_INTERVAL: Final = 0.2
+_MAX_BURST_SECONDS: Final = 4.0
 _KUBELET_INTERVAL: Final = 0.1
 _REPEAT_SECONDS: Final = 0.5
 _GRACE_SECONDS: Final = 0.4
@@ -67,8 +68,25 @@ class _Actor:
         raise NotImplementedError
 
 
+def postpone(start: float, planned: float, now: float) -> float:
+    """Return the start of the workload, moved so that no operation is late by more than `_MAX_BURST_SECONDS`.
+
+    After an outage, the late operations follow at once. Without the bound, a slow start of the API server would let
+    most pods be deleted right after their creation, before a scheduler could bind them.
+
+    Args:
+        start: the time at which the workload started (seconds).
+        planned: the planned time of the operation that ended last (seconds since *start*).
+        now: the time at which that operation ended (seconds).
+    """
+    return max(start, now - planned - _MAX_BURST_SECONDS)
+
+
 class OperationRunner(_Actor):
-    """Carries out the operations of a workload at their times; repeats a request while the API server is down."""
+    """Carries out the operations of a workload at their times; repeats a request while the API server is down.
+
+    After a long outage, the remaining operations are postponed (`postpone`).
+    """
 
     def __init__(self, plane: ControlPlane, observer: Observer, operations: Sequence[Operation]) -> None:
         self._operations = operations
@@ -81,6 +99,7 @@ class OperationRunner(_Actor):
                 if self._stopping.wait(remaining):
                     return
             send_repeatedly(lambda operation=operation: self._carry_out(operation), self._stopping)
+            start = postpone(start, operation.time, monotonic())
 
     def _carry_out(self, operation: Operation) -> None:
         manifest = operation.manifest
