@@ -69,7 +69,7 @@ class ClusterEventDispatcher:
     The changes of each kind must arrive in the order of the watch.
     """
 
-    __slots__ = ("_cache", "_coscheduling", "_handler", "_release", "_resize_preemption", "_scheduler_names")
+    __slots__ = ("_cache", "_coscheduling", "_gates", "_handler", "_resize_preemption", "_scheduler_names")
 
     def __init__(
         self,
@@ -91,8 +91,8 @@ class ClusterEventDispatcher:
         Source: pkg/scheduler/eventhandlers.go, responsibleForPod (1.36).
         """
         self._cache, self._handler, self._scheduler_names = cache, handler, frozenset(scheduler_names)
-        gates = gates or FeatureGates()
-        self._release, self._coscheduling = gates.release, gates.coscheduling
+        self._gates = gates = gates or FeatureGates()
+        self._coscheduling = gates.coscheduling
         self._resize_preemption = "InPlacePodVerticalScalingSchedulerPreemption" in gates
 
     def deduplicate(self, obj: PodOrNode) -> tuple[PodOrNode, Hashable]:
@@ -122,7 +122,7 @@ class ClusterEventDispatcher:
         """Handle the change from *old* to *new*."""
         if isinstance(old, Node) and isinstance(new, Node):
             self._cache.add_or_update_node(new)
-            self._notify_of_node(find_node_events(old, new))
+            self._notify_of_node(find_node_events(old, new, self._gates))
         elif isinstance(old, Pod) and isinstance(new, Pod):
             self._update_pod(old, new)
         else:
@@ -211,7 +211,7 @@ class ClusterEventDispatcher:
             return
         if old.spec.node_name:
             self._cache.add_or_update_pod(new)
-            events = find_pod_events(old, new, self._release)
+            events = find_pod_events(old, new, self._gates)
             self._update_waiting_resize(old, new, events)
             for event in events:
                 self._handler.on_cluster_event(event)
@@ -248,7 +248,7 @@ class ClusterEventDispatcher:
             return
         if not self._is_responsible_for(old):
             return
-        self._handler.on_pending_pod_update(old, new, find_pod_events(old, new, self._release))
+        self._handler.on_pending_pod_update(old, new, find_pod_events(old, new, self._gates))
         old_nomination = old.status.nominated_node_name
         if old_nomination and old_nomination != new.status.nominated_node_name:
             self._notify_nomination_removed(old)

@@ -6,11 +6,11 @@ Source: pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange, PodSc
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.requests import PodResourcesOptions, pod_requests
-from extender.config.releases import Release
+from extender.config.feature_gates import FeatureGates
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 
 
-def find_node_events(old: Node, new: Node) -> list[ClusterEvent]:
+def find_node_events(old: Node, new: Node, gates: FeatureGates) -> list[ClusterEvent]:
     """Return the events of an updated node in kube-scheduler's order; empty if no scheduling property changed.
 
     A heartbeat changes only the times of conditions, so it causes no event.
@@ -28,7 +28,10 @@ def find_node_events(old: Node, new: Node) -> list[ClusterEvent]:
             ActionType.UPDATE_NODE_PREEMPTION_POLICY,
             old.spec.pod_preemption_policy != new.spec.pod_preemption_policy,
         ),
-        (ActionType.UPDATE_NODE_DECLARED_FEATURE, old.status.declared_features != new.status.declared_features),
+        (
+            ActionType.UPDATE_NODE_DECLARED_FEATURE,
+            "NodeDeclaredFeatures" in gates and old.status.declared_features != new.status.declared_features,
+        ),
     )
     return [ClusterEvent(EventResource.NODE, action, old, new) for action, is_changed in actions if is_changed]
 
@@ -37,15 +40,19 @@ def _get_condition_statuses(node: Node) -> dict[str, str]:
     return {condition.type: condition.status for condition in node.status.conditions}
 
 
-def find_pod_events(old: Pod, new: Pod, release: Release) -> list[ClusterEvent]:
+def find_pod_events(old: Pod, new: Pod, gates: FeatureGates) -> list[ClusterEvent]:
     """Return the events of an updated pod. If no scheduling property changed, return one event with the action UPDATE.
 
     The resource of a pod without a node is TARGET_POD.
 
-    Source: pkg/scheduler/framework/events.go, PodSchedulingPropertiesChange (1.36, 1.37).
+    Source: pkg/scheduler/framework/events.go, PodSchedulingPropertiesChange, extractPodScaleDown (1.36, 1.37).
     """
     resource = EventResource.ASSIGNED_POD if new.spec.node_name else EventResource.TARGET_POD
-    options = PodResourcesOptions(maximum_of_sums=release.takes_maximum_of_resize_sums)
+    release = gates.release
+    options = PodResourcesOptions(
+        in_place_pod_level_resize="InPlacePodLevelResourcesVerticalScaling" in gates,
+        maximum_of_sums=release.takes_maximum_of_resize_sums,
+    )
     old_status, new_status = old.status, new.status
     old_claims = (old_status.resource_claim_statuses, old_status.extended_resource_claim_status)
     new_claims = (new_status.resource_claim_statuses, new_status.extended_resource_claim_status)

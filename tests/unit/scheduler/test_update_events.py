@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 
 from extender.api.kinds.pod import Pod
+from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from extender.scheduler.update_events import find_node_events, find_pod_events
 from tests.build import make_node, make_pod
+
+GATES_1_36, GATES_1_37 = FeatureGates(release=RELEASE_1_36), FeatureGates(release=RELEASE_1_37)
 
 
 @pytest.mark.parametrize(
@@ -33,11 +36,11 @@ from tests.build import make_node, make_pod
 )  # fmt: skip
 def test_a_changed_node_causes_one_event_per_property(after: dict[str, Any], labels: list[str]) -> None:
     """Source: pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange (1.36)."""
-    assert [change.label for change in find_node_events(make_node("n"), make_node("n", **after))] == labels
+    assert [change.label for change in find_node_events(make_node("n"), make_node("n", **after), GATES_1_36)] == labels
 
 
 def test_an_uncordoned_node_causes_a_taint_event() -> None:
-    changes = find_node_events(make_node("n", unschedulable=True), make_node("n"))
+    changes = find_node_events(make_node("n", unschedulable=True), make_node("n"), GATES_1_36)
 
     assert [change.label for change in changes] == ["NodeUpdateNodeTaint"]
 
@@ -47,7 +50,7 @@ def test_a_heartbeat_causes_no_event() -> None:
         conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": when}]
         return make_node("n", status={"conditions": conditions}, metadata={"resourceVersion": when})
 
-    assert find_node_events(beat("2026-03-01T00:00:00Z"), beat("2026-03-01T00:00:10Z")) == []
+    assert find_node_events(beat("2026-03-01T00:00:00Z"), beat("2026-03-01T00:00:10Z"), GATES_1_36) == []
 
 
 @pytest.mark.parametrize(
@@ -70,7 +73,7 @@ def test_a_changed_pod_causes_one_event_per_property(
     before: dict[str, Any], after: dict[str, Any], labels: list[str]
 ) -> None:
     """Source: pkg/scheduler/framework/events.go, PodSchedulingPropertiesChange (1.36)."""
-    events = find_pod_events(make_pod("p", **before), make_pod("p", **after), RELEASE_1_36)
+    events = find_pod_events(make_pod("p", **before), make_pod("p", **after), GATES_1_36)
     assert [event.label for event in events] == labels
 
 
@@ -98,7 +101,7 @@ def test_since_1_37_a_pod_has_events_of_its_own_and_of_higher_requests(
     before: dict[str, Any], after: dict[str, Any], labels: list[str]
 ) -> None:
     """Source: pkg/scheduler/framework/events.go, PodSchedulingPropertiesChange, extractPodScaleUp (1.37)."""
-    events = find_pod_events(make_pod("p", **before), make_pod("p", **after), RELEASE_1_37)
+    events = find_pod_events(make_pod("p", **before), make_pod("p", **after), GATES_1_37)
     assert [event.label for event in events] == labels
 
 
@@ -115,5 +118,31 @@ def test_a_smaller_allocation_without_actuated_requests_scales_a_pod_down_since_
         statuses = [{"name": "app", "allocatedResources": {"cpu": allocated}}]
         return make_pod("p", node="n", requests={"cpu": "1"}, status={"containerStatuses": statuses})
 
-    events = find_pod_events(make_resized_pod("3"), make_resized_pod("2"), release)
+    events = find_pod_events(make_resized_pod("3"), make_resized_pod("2"), FeatureGates(release=release))
+    assert [event.label for event in events] == [label]
+
+
+def test_declared_features_cause_no_event_without_their_gate() -> None:
+    """Source: pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange (1.36)."""
+    gates = FeatureGates({"NodeDeclaredFeatures": False}, RELEASE_1_36)
+    assert find_node_events(make_node("n"), make_node("n", features=["X"]), gates) == []
+
+
+@pytest.mark.parametrize(
+    ("enabled", "label"), [(True, "AssignedPodUpdatePodScaleDown"), (False, "AssignedPodUpdate")]
+)
+def test_pod_level_resources_in_the_status_count_with_their_gate(enabled: bool, label: str) -> None:
+    """The kubelet has less allocated to the pod than before; the spec is the same.
+
+    Source: pkg/scheduler/framework/events.go, extractPodScaleDown; component-helpers/resource/helpers.go,
+    determineEffectiveRequests (1.37).
+    """
+
+    def make_resized_pod(allocated: str) -> Pod:
+        resources = {"requests": {"cpu": "1"}}
+        status = {"resources": {"requests": {"cpu": allocated}}, "allocatedResources": {"cpu": allocated}}
+        return make_pod("p", node="n", spec={"resources": resources}, status=status)
+
+    gates = FeatureGates({"InPlacePodLevelResourcesVerticalScaling": enabled}, RELEASE_1_37)
+    events = find_pod_events(make_resized_pod("3"), make_resized_pod("2"), gates)
     assert [event.label for event in events] == [label]
