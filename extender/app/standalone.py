@@ -150,6 +150,7 @@ class StandaloneScheduler:
             wake=self._wake_event.set,
             has_api_capacity=self.transport.pending.has_capacity,
             nominate_before_binding="NominatedNodeNameForExpectation" in self.setup.gates,
+            preempts_in_background="SchedulerAsyncPreemption" in self.setup.gates,
             node_sampler=NodeSampler(
                 has_extenders=any(config.filter_verb or config.prioritize_verb for config in extender_configs)
             ),

@@ -29,6 +29,8 @@ class Release:
         pod_group_condition: the type of the condition that says whether a pod group was scheduled.
         activates_without_deletion: a preemptor is retried at once if its last victim was only waiting or being bound.
         observes_terminating_victims: a preemption counts in the metrics of victims if all victims are terminating.
+        measures_evictions: the metrics of evictions in the background have their duration and result. Otherwise each
+            counts as a success that took no time, because kube-scheduler evaluates the labels at the start.
         retries_bindings: a binding that an error of the API server rejects is sent again up to three times.
         queues_pod_groups: a pod group is queued and popped as one. Otherwise each member is.
         uses_placement_feasible: PlacementFeasible plugins decide after each member whether a pod group is feasible.
@@ -83,6 +85,7 @@ class Release:
     pod_group_condition: str
     activates_without_deletion: bool
     observes_terminating_victims: bool
+    measures_evictions: bool
     retries_bindings: bool
     queues_pod_groups: bool
     uses_placement_feasible: bool
@@ -139,6 +142,7 @@ RELEASE_1_36: Final = Release(
     pod_group_condition="PodGroupScheduled",
     activates_without_deletion=False,
     observes_terminating_victims=False,
+    measures_evictions=False,
     retries_bindings=False,
     queues_pod_groups=False,
     uses_placement_feasible=False,
@@ -180,6 +184,7 @@ RELEASE_1_37: Final = Release(
     pod_group_condition="PodGroupInitiallyScheduled",
     activates_without_deletion=True,
     observes_terminating_victims=True,
+    measures_evictions=True,
     retries_bindings=True,
     queues_pod_groups=True,
     uses_placement_feasible=True,

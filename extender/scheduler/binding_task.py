@@ -134,19 +134,15 @@ async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:
         check_node_freshness=context.check_node_freshness,
         on_wait_end=partial(_observe_device_bindings, context, task.profile.scheduler_name),
     )
-    pre_flights = binding_cycle.run_pre_bind_pre_flights(pod, node, task.profile, runtime, task.cycle_state)
-    if pre_flights.status is not None and pre_flights.status.code is not Code.SKIP:
-        raise BindingError(pre_flights.status)
-    if context.nominate_before_binding and (pre_flights.status is None or task.is_waiting):
-        api_call = make_nomination_patch(pod.pod, node)
-        if api_call is not None:
-            await write_status(context, api_call)
+    pre_flights = binding_cycle.PreFlightOutcome(None, tuple((plugin,) for plugin in task.profile.pre_bind_plugins))
+    if context.nominate_before_binding:
+        pre_flights = await _nominate(context, task)
     await _wait_on_permit(context, task)
     context.queue.done(task.queued_pod_info.uid)  # from here on, cluster events cannot help this pod
     task.stage = AttemptStage.BINDING
     if pre_flights.status is None:
         context.pre_bind_cancel_functions[task.queued_pod_info.uid] = task.cancel
-        await binder.run_pre_bind_plugins(pre_flights.groups)
+    await binder.run_pre_bind_plugins(pre_flights.groups)
     context.pre_bind_cancel_functions.pop(task.queued_pod_info.uid, None)
     if problem := await context.check_node_freshness(node):
         raise BindingError(Status(Code.ERROR, (problem,)))
@@ -155,6 +151,26 @@ async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:
     if not await _bind_by_extender(context, task):
         await binder.bind()
     _finish_binding(context, task)
+
+
+async def _nominate(context: SchedulerContext, task: BindingTask) -> binding_cycle.PreFlightOutcome:
+    """Run PreBindPreFlight. If the pod is not bound at once, nominate it for its node.
+
+    Raises:
+        BindingError: a PreBindPreFlight plugin failed.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle (1.36).
+    """
+    pod, node = task.queued_pod_info.pod_info, task.assigned_pod_info.node_name
+    runtime = context.runtimes[task.profile.scheduler_name]
+    outcome = binding_cycle.run_pre_bind_pre_flights(pod, node, task.profile, runtime, task.cycle_state)
+    if outcome.status is not None and outcome.status.code is not Code.SKIP:
+        raise BindingError(outcome.status)
+    if outcome.status is None or task.is_waiting:
+        api_call = make_nomination_patch(pod.pod, node)
+        if api_call is not None:
+            await write_status(context, api_call)
+    return outcome
 
 
 async def _bind_by_extender(context: SchedulerContext, task: BindingTask) -> bool:

@@ -42,6 +42,9 @@ class SchedulerContext:
         wake: the function that wakes the scheduling loop. It is called when the queue may have a pod, or a waiting pod
             may have been allowed or rejected.
         nominate_before_binding: whether pods are nominated before binding (gate NominatedNodeNameForExpectation).
+            Otherwise PreBindPreFlight does not run, so that all PreBind plugins run, one after another.
+        preempts_in_background: whether victims are evicted in the background (gate SchedulerAsyncPreemption). Otherwise
+            the scheduling cycle waits for the evictions.
         has_api_capacity: the function that returns whether the API server is ready for more requests. While it returns
             false, no pod is scheduled; `wake` is called when it returns true again.
         sleep: the function that waits for a number of seconds.
@@ -71,6 +74,7 @@ class SchedulerContext:
     rng: Random
     wake: Callable[[], None]
     nominate_before_binding: bool = True
+    preempts_in_background: bool = True
     has_api_capacity: Callable[[], bool] = lambda: True
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     node_sampler: NodeSampler = field(default_factory=NodeSampler)

@@ -1,11 +1,13 @@
 """Execute a preemption: set the victims' conditions, and delete the victims or cancel their bindings.
 
+Victims are evicted in the background, or in the scheduling cycle without the gate SchedulerAsyncPreemption.
+
 Source: pkg/scheduler/framework/preemption/executor.go, Executor (1.36).
 """
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
@@ -13,6 +15,8 @@ from extender.cache.group_hierarchy import Group
 from extender.cache.pod_info import AssignedPodInfo
 from extender.client.errors import ApiError, NotFoundError
 from extender.framework.api_plan import ApiPlan
+from extender.framework.extension_points import PostFilterResult
+from extender.framework.status import error_status
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.preemption.plan import Candidate, GroupPreemptionPlan, PreemptionPlan
 from extender.scheduler.api_writer import PodEvent
@@ -72,6 +76,25 @@ def preempt(context: SchedulerContext, preemptor: Pod, candidate: Candidate) -> 
     _evict_victims(context, Preemptor(preemptor, (preemptor,)), candidate.victims, candidate.num_pdb_violations)
 
 
+async def preempt_in_cycle(context: SchedulerContext, preemptor: Pod, result: PostFilterResult) -> PostFilterResult:
+    """Evict the victims of *result* now. Return it without its plan, or an error if a victim cannot be evicted.
+
+    A result without a plan to preempt is returned as it is.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidate (1.36).
+    """
+    if not isinstance(result.plan, PreemptionPlan):
+        return result
+    candidate = result.plan.best_candidate
+    error = await _evict_now(
+        context, Preemptor(preemptor, (preemptor,)), candidate.victims, candidate.num_pdb_violations
+    )
+    if error:
+        return PostFilterResult(error_status(f"preemption: {error}"))
+    _clear_lower_priority_nominations(context, preemptor, candidate.node_name)
+    return replace(result, plan=None)
+
+
 def execute_post_filter_plans(context: SchedulerContext, pod: Pod, plans: Iterable[object]) -> None:
     """Execute the plans that PostFilter plugins returned for *pod*, in the background.
 
@@ -114,6 +137,45 @@ def preempt_for_group(context: SchedulerContext, group: Group, pods: Sequence[Po
     _evict_victims(
         context, Preemptor(group, tuple(pods)), plan.victims, plan.num_pdb_violations, plan.num_group_disruptions
     )
+
+
+async def preempt_for_group_in_cycle(
+    context: SchedulerContext, group: Group, pods: Sequence[Pod], plan: GroupPreemptionPlan
+) -> str:
+    """Evict the victims of *plan* for *group* now. Return why a victim could not be evicted; empty if all were.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, Executor.actuatePodGroupPreemption (1.36).
+    """
+    preemptor = Preemptor(group, tuple(pods))
+    return await _evict_now(
+        context, preemptor, plan.victims, plan.num_pdb_violations, group_count=plan.num_group_disruptions
+    )
+
+
+async def _evict_now(
+    context: SchedulerContext,
+    preemptor: Preemptor,
+    victims: Sequence[AssignedPodInfo],
+    pdb_violations: int,
+    group_count: int = 0,
+) -> str:
+    """Evict all victims concurrently, and return the first error; empty if there is none."""
+    context.metrics.observe_preemption(preemptor.kind, len(victims), group_count, pdb_violations)
+    start_time, message = context.clock.monotonic(), ""
+    try:
+        await asyncio.gather(
+            *(
+                _evict(context, preemptor, victim)
+                for victim in victims
+                if not victim.terminating and not _cancel_binding(context, preemptor, victim)
+            )
+        )
+    except ApiError as error:
+        message = str(error)
+        log.warning("preemption for %s failed: %s", preemptor, message)
+    seconds = context.clock.monotonic() - start_time
+    context.metrics.observe_evictions(preemptor.kind, "error" if message else "success", seconds)
+    return message
 
 
 def _evict_victims(
@@ -216,8 +278,11 @@ async def _evict_all(
         result = "error"
         log.warning("preemption for %s failed: %s", preemptor, error)
     last_victims.pop(preemptor.uid, None)
-    context.metrics.observe_evictions(preemptor.kind, result, context.clock.monotonic() - start_time)
     release = context.profiles[preemptor.scheduler_name].release
+    if release.measures_evictions:
+        context.metrics.observe_evictions(preemptor.kind, result, context.clock.monotonic() - start_time)
+    else:
+        context.metrics.observe_evictions(preemptor.kind, "success", 0.0)
     if result == "error" or (release.activates_without_deletion and not deletes_last_victim):
         _activate_pods(context, preemptor.pods)
         return

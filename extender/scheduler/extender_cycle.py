@@ -37,6 +37,7 @@ from extender.framework.status import Code, Reason, Status
 from extender.preemption.plan import PreemptionPlan
 from extender.queueing.queueing_hints import EXTENDER_NAME
 from extender.scheduler.context import SchedulerContext, log
+from extender.scheduler.evictions import preempt_in_cycle
 from extender.scheduler.extender_preemption import call_extenders, is_error_ignored
 
 _SCORE_FACTOR = 10
@@ -65,7 +66,8 @@ async def schedule_with_extenders(
         context: the context of the scheduler.
         pod: the pod to schedule.
         profile: the profile of the pod's scheduler name.
-        extenders: the extenders that are interested in the pod, in order; at least one.
+        extenders: the extenders that are interested in the pod, in order. There may be none if the cycle itself evicts
+            pods.
         snapshot: the cluster, or a hypothesis of it.
         only_nodes: the names of the nodes that may be selected; None means all.
     """
@@ -107,11 +109,14 @@ class _ExtenderCalls:
             case PrioritizeStep(diagnosis, ranking):
                 return await self._add_scores(diagnosis.feasible, ranking)
             case PreemptStep(result):
-                if not isinstance(result.plan, PreemptionPlan):
-                    return result
-                return await call_extenders(
-                    result, result.plan, self._pod.pod, self._snapshot, self._extenders, self._context.rng
-                )
+                return await self._preempt(result)
+
+    async def _preempt(self, result: PostFilterResult) -> PostFilterResult:
+        """Call the preempt verbs. Without the gate SchedulerAsyncPreemption, evict the victims too."""
+        context, pod = self._context, self._pod.pod
+        if isinstance(result.plan, PreemptionPlan):
+            result = await call_extenders(result, result.plan, pod, self._snapshot, self._extenders, context.rng)
+        return result if context.preempts_in_background else await preempt_in_cycle(context, pod, result)
 
     # -- filter
 

@@ -7,6 +7,7 @@ pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.determineScheduli
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod_group import PodGroup
@@ -31,7 +32,7 @@ from extender.queueing.pod_group_queue import PodGroupQueue
 from extender.queueing.queued_entities import QueuedEntity, QueuedPodGroupInfo, QueuedPodInfo
 from extender.scheduler.binder import make_unreserve_calls
 from extender.scheduler.context import SchedulerContext, log
-from extender.scheduler.evictions import execute_post_filter_plans, preempt_for_group
+from extender.scheduler.evictions import execute_post_filter_plans, preempt_for_group, preempt_for_group_in_cycle
 from extender.scheduler.extender_cycle import schedule_with_extenders
 from extender.scheduler.failure_handler import AttemptFailure, handle_scheduling_failure, is_still_pending
 from extender.scheduler.pod_group_conditions import PodGroupConditionWriter
@@ -125,6 +126,7 @@ class PodGroupScheduler:
             attempt = make_group_attempt(pods, snapshot, profile, runtime, context.rng)
             self._durations_by_uid = {}
             decision = await self._schedule_group(attempt, snapshot, start_time)
+            decision = await self._preempt_in_cycle(attempt, snapshot, decision)
             self._nodes_by_name = {
                 member.node_name: snapshot.nodes[row]
                 for member in decision.members
@@ -184,7 +186,7 @@ class PodGroupScheduler:
         context, only_nodes = self._context, step.placement.node_names
         start_time = context.clock.monotonic()
         extenders = [extender for extender in context.extenders if extender.is_interested(step.pod.pod)]
-        if extenders:
+        if extenders or not context.preempts_in_background:
             decision = await schedule_with_extenders(
                 context, step.pod, step.profile, extenders, step.snapshot, only_nodes
             )
@@ -203,6 +205,32 @@ class PodGroupScheduler:
         self._durations_by_uid[step.pod.uid] = context.clock.monotonic() - start_time
         context.metrics.observe_scheduling_algorithm(self._durations_by_uid[step.pod.uid])
         return decision
+
+    async def _preempt_in_cycle(
+        self, attempt: GroupAttempt, snapshot: Snapshot, decision: GroupDecision
+    ) -> GroupDecision:
+        """Without the gate SchedulerAsyncPreemption, evict the victims now. If that fails, the group fails.
+
+        Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPodGroupPostFilterPlugins (1.37).
+        """
+        plan, group = decision.preemption_plan, snapshot.get_group(attempt.group.group_key)
+        if self._context.preempts_in_background or not isinstance(plan, GroupPreemptionPlan) or group is None:
+            return decision
+        pods = [pod.pod for pod in attempt.pods]
+        error = await preempt_for_group_in_cycle(self._context, group, pods, plan)
+        decision = replace(decision, preemption_plan=None)
+        if not error:
+            return decision
+        if attempt.profile.release.has_pod_group_post_filter:
+            error = f'error in "DefaultPreemption" PodGroupPostFilter plugins: pod group preemption: {error}'
+        return replace(
+            decision,
+            status=error_status(error),
+            queue_status=decision.status,
+            waits_for_preemption=False,
+            member_failures=(),
+            pod_group_statuses={},
+        )
 
     # -- handling the result
 

@@ -127,7 +127,7 @@ class Scheduler(EventHandler):
             extenders = [
                 extender for extender in self._context.extenders if extender.is_interested(queued_pod_info.pod_info.pod)
             ]
-            if extenders:
+            if extenders or not self._context.preempts_in_background:
                 await self._run_with_periodic_tasks(self._attempt_with_extenders(queued_pod_info, extenders))
             else:
                 self._attempt(queued_pod_info)
@@ -157,7 +157,7 @@ class Scheduler(EventHandler):
             )
 
     async def _attempt_with_extenders(self, queued_pod_info: QueuedPodInfo, extenders: Sequence[HttpExtender]) -> None:
-        """Schedule the pod with extender calls."""
+        """Schedule the pod with the calls of extenders, and with evictions if the cycle waits for them."""
         context, start_time = self._context, self._context.clock.monotonic()
         profile = self._find_profile(queued_pod_info)
         if profile is None:

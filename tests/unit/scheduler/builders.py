@@ -168,10 +168,12 @@ class SchedulerHarness:
             api=self.api,
             recorder=self.events,
             leadership=self.leader,
-            metrics=make_scheduler_metrics({"default-scheduler": self.profile}),
+            metrics=make_scheduler_metrics({"default-scheduler": self.profile}, gates=gates or FeatureGates()),
             clock=self.clock,
             rng=Random(1),
             wake=lambda: None,
+            nominate_before_binding="NominatedNodeNameForExpectation" in (gates or FeatureGates()),
+            preempts_in_background="SchedulerAsyncPreemption" in (gates or FeatureGates()),
             sleep=self._sleep,
         )
         self.scheduler = Scheduler(self.context)

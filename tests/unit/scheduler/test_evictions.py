@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from extender.api.kinds.pod import Pod
+from extender.client.errors import ServerError
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from tests.build import make_node, make_pod
@@ -13,9 +14,11 @@ from tests.unit.scheduler.builders import SchedulerHarness
 TERMINATING = {"deletionTimestamp": "2026-03-01T00:00:00Z"}
 
 
-def make_harness(*pods: Pod, release: Release = RELEASE_1_37) -> tuple[SchedulerHarness, Pod]:
+def make_harness(
+    *pods: Pod, release: Release = RELEASE_1_37, in_background: bool = True
+) -> tuple[SchedulerHarness, Pod]:
     """Return a scheduler with a node of 4 CPU, *pods* and a new pod of priority 10 that needs all of them."""
-    gates = FeatureGates(release=release)
+    gates = FeatureGates({"SchedulerAsyncPreemption": in_background}, release)
     harness = SchedulerHarness(make_node("n1"), *pods, gates=gates)
     preemptor = make_pod("high", requests={"cpu": "4"}, priority=10)
     harness.create(preemptor)
@@ -123,3 +126,92 @@ def test_a_preemptor_is_gated_while_other_victims_than_the_last_one_are_deleted(
     assert [api_call.name for api_call in harness.api.calls_to("delete")] == ["mid"]
     assert queues == ["gated"]
     assert harness.queue_of("high") == "active"
+
+
+@pytest.mark.parametrize(
+    ("release", "result", "duration"), [(RELEASE_1_36, "success", "0.0"), (RELEASE_1_37, "error", "2.0")]
+)
+def test_a_failed_preemption_counts_as_a_success_in_1_36(
+    monkeypatch: pytest.MonkeyPatch, release: Release, result: str, duration: str
+) -> None:
+    """1.36 evaluates the label and the duration when it starts, because it defers the calls without a function.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.36, 1.37).
+    """
+    harness, _ = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0), release=release)
+    call = harness.api.call
+
+    async def call_slowly(api_call: Any, *arguments: Any) -> None:
+        if api_call.verb == "delete":
+            harness.clock.seconds += 2
+        await call(api_call, *arguments)
+
+    monkeypatch.setattr(harness.api, "call", call_slowly)
+    harness.api.errors["delete"] = [ServerError("etcd is down", 500)]
+
+    harness.attempt()
+
+    family = "scheduler_preemption_goroutines"
+    assert get_metric(harness, f'{family}_execution_total{{result="{result}"}}') == "1.0"
+    assert get_metric(harness, f'{family}_duration_seconds_sum{{result="{result}"}}') == duration
+    assert harness.queue_of("high") == "active"
+
+
+def test_without_its_gate_a_preemption_ends_before_the_attempt_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidate (1.37)."""
+    low, mid = (
+        make_pod(name, node="n1", requests={"cpu": "1"}, priority=priority)
+        for name, priority in (("low", 0), ("mid", 5))
+    )
+    harness, preemptor = make_harness(low, mid, in_background=False)
+    nominated_pod = make_pod("nominated", priority=5)
+    harness.cache.nominate(nominated_pod, "n1")
+    in_flight: list[bool] = []
+    call = harness.api.call
+
+    async def record_queue(api_call: Any, *arguments: Any) -> None:
+        if api_call.verb == "delete":
+            in_flight.append(preemptor.metadata.uid in harness.queue.in_flight_events)
+        await call(api_call, *arguments)
+
+    monkeypatch.setattr(harness.api, "call", record_queue)
+    harness.attempt()
+
+    assert sorted(api_call.name for api_call in harness.api.calls_to("delete")) == ["low", "mid"]
+    assert in_flight == [True, True]
+    assert harness.cache.find_nominated_node(preemptor.metadata.uid) == "n1"
+    assert harness.cache.find_nominated_node(nominated_pod.metadata.uid) == ""
+    assert harness.queue_of("high") == "backoff"
+    assert get_metric(harness, "scheduler_preemption_victims_count") == "1.0"
+    assert get_metric(harness, 'scheduler_preemption_goroutines_execution_total{result="success"}') == ""
+
+
+@pytest.mark.parametrize("release", [RELEASE_1_36, RELEASE_1_37])
+def test_without_its_gate_a_failed_preemption_is_a_failure_of_post_filter(release: Release) -> None:
+    """The pod is not nominated, and its message has the error.
+
+    Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.PostFilter;
+    pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidate (1.36).
+    """
+    low = make_pod("low", node="n1", requests={"cpu": "1"}, priority=0)
+    harness, preemptor = make_harness(low, release=release, in_background=False)
+    harness.api.errors["delete"] = [ServerError("etcd is down", 500)]
+
+    harness.attempt()
+
+    message = "0/1 nodes are available: 1 Insufficient cpu. preemption: etcd is down"
+    assert ("default/high", "FailedScheduling", message) in harness.events.recorded
+    assert harness.cache.find_nominated_node(preemptor.metadata.uid) == ""
+    assert harness.queue_of("high") == "unschedulable"
+
+
+def test_without_its_gate_terminating_victims_count_but_are_not_deleted() -> None:
+    """Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidate (1.36)."""
+    victim = make_pod("low", node="n1", requests={"cpu": "1"}, priority=0, metadata=TERMINATING)
+    harness, preemptor = make_harness(victim, release=RELEASE_1_36, in_background=False)
+
+    harness.attempt()
+
+    assert harness.api.calls_to("delete") == []
+    assert harness.cache.find_nominated_node(preemptor.metadata.uid) == "n1"
+    assert get_metric(harness, "scheduler_preemption_victims_count") == "1.0"

@@ -9,9 +9,10 @@ import pytest
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import PodInfo
 from extender.client.errors import ServerError
+from extender.config.feature_gates import FeatureGates
 from extender.framework.api_plan import ApiPlan
 from extender.framework.events import ActionType, ClusterEventWithHint, EventResource
-from extender.framework.extension_points import PermitResult
+from extender.framework.extension_points import PermitResult, PreBindPreFlightResult
 from extender.framework.status import Code, Reason, Rejection, Status
 from extender.plugins.default_binder import DefaultBinder
 from tests.build import make_node, make_pod
@@ -184,3 +185,38 @@ def test_a_failed_binding_clears_the_nomination_and_keeps_changes_of_the_pod() -
     queued_pod = harness.queue.get_pod(pod.key)
     assert queued_pod is not None
     assert dict(queued_pod.pod_info.labels) == {"a": "b"}
+
+
+class Recording:
+    """A PreBind plugin that records its calls, and has nothing to do according to PreBindPreFlight."""
+
+    def __init__(self, name: str, calls: list[str]) -> None:
+        self.name, self.calls = name, calls
+
+    def pre_bind_pre_flight(self, *_: Any) -> PreBindPreFlightResult:
+        self.calls.append(f"{self.name} pre-flight")
+        return PreBindPreFlightResult(skip=True, allow_parallel=True)
+
+    def pre_bind(self, *_: Any) -> ApiPlan:
+        self.calls.append(self.name)
+        return ApiPlan()
+
+
+@pytest.mark.parametrize(
+    ("enabled", "expected_calls"),
+    [(True, ["first pre-flight", "second pre-flight"]), (False, ["first", "second"])],
+)
+def test_all_pre_bind_plugins_run_if_pods_are_not_nominated_for_their_binding(
+    enabled: bool, expected_calls: list[str]
+) -> None:
+    """Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle (1.37)."""
+    calls: list[str] = []
+    profile = make_profile(Recording("first", calls), Recording("second", calls), DefaultBinder())
+    gates = FeatureGates({"NominatedNodeNameForExpectation": enabled})
+    harness = SchedulerHarness(make_node("n1"), profile=profile, gates=gates)
+    harness.create(make_pod("web"))
+
+    harness.attempt()
+
+    assert calls == expected_calls
+    assert [api_call.subresource for api_call in harness.api.calls] == ["binding"]

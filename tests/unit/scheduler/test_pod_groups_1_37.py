@@ -4,9 +4,10 @@ from typing import Any
 
 from extender.api.kinds.pod import Pod
 from extender.app import wiring
+from extender.client.errors import ServerError
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_37
-from tests.build import make_node
+from tests.build import make_node, make_pod
 from tests.pod_group_builders import make_group_member, make_pod_group
 from tests.unit.scheduler.builders import SchedulerHarness
 
@@ -144,3 +145,38 @@ def test_the_deletion_of_an_assumed_member_is_not_counted_for_its_gang() -> None
     assert len(harness.cache.snapshot().pod_group("default/ring").assigned) == 1
     harness.dispatcher.on_delete(pod)
     assert harness.cache.snapshot().pod_group("default/ring").count == 0
+
+
+def make_preempting_harness() -> SchedulerHarness:
+    """Return a scheduler that waits for evictions, with a group of two new pods and two victims on two nodes."""
+    gates = FeatureGates({"GenericWorkload": True, "SchedulerAsyncPreemption": False}, RELEASE_1_37)
+    nodes = [make_node(f"n{at}", allocatable=ALLOCATABLE) for at in (1, 2)]
+    victims = [make_pod(f"low-{at}", node=f"n{at}", requests={"cpu": "2"}, priority=0) for at in (1, 2)]
+    harness = SchedulerHarness(*nodes, *victims, make_pod_group(min_count=2, priority=10), gates=gates)
+    harness.create(*(make_group_member(name, requests={"cpu": "2"}, priority=10) for name in "ab"))
+    return harness
+
+
+def test_without_the_gate_of_asynchronous_preemption_a_group_waits_for_the_evictions() -> None:
+    """Source: pkg/scheduler/framework/preemption/executor.go, Executor.actuatePodGroupPreemption (1.37)."""
+    harness = make_preempting_harness()
+
+    harness.attempt()
+
+    calls = [(api_call.verb, api_call.kind) for api_call in harness.api.calls]
+    assert calls.index(("delete", "Pod")) < calls.index(("patch", "PodGroup"))
+    assert sorted(api_call.name for api_call in harness.api.calls_to("delete")) == ["low-1", "low-2"]
+    harness.run(turns=3)
+    assert sorted(pod.spec.node_name for pod in harness.api.pods.values()) == ["n1", "n2"]
+
+
+def test_without_the_gate_of_asynchronous_preemption_a_failed_eviction_is_an_error_of_the_group() -> None:
+    """Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPodGroupPostFilterPlugins (1.37)."""
+    harness = make_preempting_harness()
+    harness.api.errors["delete"] = [ServerError("etcd is down", 500)]
+
+    harness.attempt()
+
+    message = 'error in "DefaultPreemption" PodGroupPostFilter plugins: pod group preemption: etcd is down'
+    assert notes(harness) == {"default/a": message, "default/b": message}
+    assert condition(harness) == ("PodGroupInitiallyScheduled", "False", "SchedulerError", message)

@@ -128,9 +128,7 @@ def test_declared_features_cause_no_event_without_their_gate() -> None:
     assert find_node_events(make_node("n"), make_node("n", features=["X"]), gates) == []
 
 
-@pytest.mark.parametrize(
-    ("enabled", "label"), [(True, "AssignedPodUpdatePodScaleDown"), (False, "AssignedPodUpdate")]
-)
+@pytest.mark.parametrize(("enabled", "label"), [(True, "AssignedPodUpdatePodScaleDown"), (False, "AssignedPodUpdate")])
 def test_pod_level_resources_in_the_status_count_with_their_gate(enabled: bool, label: str) -> None:
     """The kubelet has less allocated to the pod than before; the spec is the same.
 
