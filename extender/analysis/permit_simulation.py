@@ -87,7 +87,7 @@ class PermitSimulation:
                 del self._waiting_pods[uid]
 
     def unreserve(self, pod: Pod, node: str, profile: Profile, cycle_state: dict[str, Any]) -> None:
-        """Run the Unreserve plugins for an assumed pod, and forget it."""
+        """Run the Unreserve plugins for a pod, and forget it if it is assumed."""
         run_unreserve_plugins(self._cache.make_pod_info(pod), node, profile, self._runtime, cycle_state)
         self._cache.forget(pod)
 

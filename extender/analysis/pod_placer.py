@@ -125,6 +125,7 @@ class PodPlacer:
         with self._cache.read() as snapshot:
             status = run_reserve_plugins(pod_info, node, snapshot, profile, self._runtime, cycle_state)
         if status is not None:
+            self._permit_simulation.unreserve(pod, node, profile, cycle_state)
             message = f"0/1 nodes are available: 1 {status.message}."
             return Attempt(pod, reasons=(status.message,), message=message)
         self._cache.assume(make_assumed_pod(pod, node, profile, cycle_state), node)

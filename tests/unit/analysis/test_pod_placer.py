@@ -1,8 +1,12 @@
 """Placing pods one after another, and taking them off again."""
 
+from typing import Any
+
 from extender.analysis.pod_placer import PodPlacer
 from extender.app import wiring
+from extender.framework.status import Code, Status
 from tests.build import make_pod
+from tests.unit.cycle.fakes import make_profile
 from tests.unit.planning.clusters import SETUP, decode_pod, make_cache, node, pod
 
 
@@ -35,6 +39,32 @@ def test_a_pod_above_a_limit_is_not_placed() -> None:
     placer = PodPlacer(make_cache(node("n1")), SETUP.profiles, wiring.make_runtime())
     attempt = placer.place(make_pod("large", labels={f"k{number}": "" for number in range(1_001)}))
     assert (attempt.node, attempt.message) == ("", "the pod is too large to schedule: metadata.labels: more than 1000")
+
+
+def test_a_pod_that_reserve_rejects_frees_what_was_reserved_for_it() -> None:
+    class OneDisk:
+        """Has one disk, and rejects the pod `rejected` after it got the disk."""
+
+        name = "OneDisk"
+
+        def __init__(self) -> None:
+            self.owner = ""
+
+        def reserve(self, pod: Any, *_: Any) -> Status | None:
+            if self.owner:
+                return Status(Code.UNSCHEDULABLE, (f"{self.owner} has the disk",))
+            self.owner = pod.pod.metadata.name
+            return Status(Code.UNSCHEDULABLE, ("no permission",)) if self.owner == "rejected" else None
+
+        def unreserve(self, *_: Any) -> None:
+            self.owner = ""
+
+    cache, profile = make_cache(node("n1")), make_profile(OneDisk())
+    placer = PodPlacer(cache, {profile.scheduler_name: profile}, wiring.make_runtime())
+    rejected, next_pod = placer.place(decode_pod(pod("rejected"))), placer.place(decode_pod(pod("next")))
+    assert (rejected.node, rejected.message) == ("", "0/1 nodes are available: 1 no permission.")
+    assert next_pod.node == "n1"
+    assert list(cache.assigned_pods) == ["uid-next"]
 
 
 def test_equal_seeds_give_equal_nodes() -> None:
