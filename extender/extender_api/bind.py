@@ -178,8 +178,9 @@ class BindVerb:
             await make_unreserve_calls(self.api, unreserve_result.api_calls, log.warning)
             if self.cache.is_assumed(args.pod_uid):
                 self.cache.forget(pending_pod)
-                self.cache.nominate(pending_pod, nominated_node)
-                self.on_forget(pending_pod)
+                newest_pod = self.cache.pending_pods[args.pod_uid]
+                self.cache.nominate(newest_pod, nominated_node)
+                self.on_forget(newest_pod)
             raise
         for error in binding_cycle.run_post_bind_plugins(pod_info, args.node, profile, self.runtime, cycle_state):
             log.warning("%s", error)

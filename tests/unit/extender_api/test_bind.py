@@ -203,6 +203,26 @@ def test_a_failed_binding_forgets_the_pod() -> None:
     assert bind_all(bind_verb, ARGS) == [""]
 
 
+def test_a_pod_that_changes_during_a_failed_binding_is_requeued_as_it_is_now() -> None:
+    """Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure (1.36)."""
+    server = FakeApiServer(WEB)
+    bind_verb, _ = make_bind_verb(server, WEB)
+    changed_pod = make_pod("web", requests={"cpu": "1"}, labels={"a": "b"}, status={"nominatedNodeName": "n1"})
+    bind_verb.cache.nominate(WEB, "n1")
+    forgotten_pods: list[Pod] = []
+    bind_verb.on_forget = forgotten_pods.append
+
+    async def fail(_call: ApiCall, *_: Any) -> None:
+        await asyncio.sleep(0)
+        bind_verb.cache.add_or_update_pod(changed_pod)
+        raise ApiError("etcd is down")
+
+    server.call = fail  # type: ignore[method-assign]
+    assert bind_all(bind_verb, ARGS) == ['running Bind plugin "DefaultBinder": etcd is down']
+    assert forgotten_pods == [changed_pod]
+    assert [pod_info.pod for pod_info in bind_verb.cache.snapshot().nominated_pods("n1")] == [changed_pod]
+
+
 def test_a_pod_that_cannot_be_read_is_not_bound() -> None:
     server = FakeApiServer(WEB)
     server.unreadable = "the API server does not answer"
