@@ -6,7 +6,7 @@ Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPlu
 addGENominatedPods (1.36).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from extender.cache.hypothesis import Hypothesis
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import BoolArray
 from extender.cycle.filter import FilterResults
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
@@ -48,29 +49,28 @@ def run_filters_with_nominated_pods(
     if not snapshot.nominated_pods_by_node:
         return filter_results
     hypothesis = Hypothesis(snapshot)
-    nominated_by_row: dict[int, list[AssignedPodInfo]] = {}
-    for name, pod_infos in snapshot.nominated_pods_by_node.items():
-        row = snapshot.row(name)
-        if row is None or not filter_results.evaluated_mask[row]:
-            continue
-        nominated_pods = select_nominated_pods(pod_infos, pod)
-        if nominated_pods:
-            nominated_by_row[row] = [hypothesis.assume_pod(pod_info, name) for pod_info in nominated_pods]
+    nominated_by_row = _assume_nominated_pods(pod, snapshot, hypothesis, filter_results.evaluated_mask)
     if not nominated_by_row:
         return filter_results
-    snapshot_with_nominated_pods = hypothesis.snapshot()
     columns = {
         name: FilterColumn(
             column.rejected.copy(), {reason: mask.copy() for reason, mask in column.masks_by_reason.items()}
         )
         for name, column in filter_results.columns.items()
     }
+    plugins = _list_plugins_with_extensions(profile, pre_filter_run)
+    snapshot, call = hypothesis.snapshot(), runtime.runner.call
     for row, assumed_pods in nominated_by_row.items():
-        cycle_state = add_pods_to_cycle_state(
-            assumed_pods, row, pod, snapshot_with_nominated_pods, profile, pre_filter_run
-        )
-        row_run = replace(pre_filter_run, cycle_state=cycle_state)
-        row_columns = run_filters_on_row(row, pod, snapshot_with_nominated_pods, profile, runtime, row_run)
+        state = dict(pre_filter_run.cycle_state)
+        try:
+            for plugin in plugins:
+                arguments = plugin, state.get(plugin.name), pod, assumed_pods, row, snapshot
+                state[plugin.name] = call(plugin, "AddPod", _add_pods_to_copy, *arguments)
+        except PluginError as error:
+            row_columns = {error.plugin: make_error_column(error, 1)}
+        else:
+            row_run = replace(pre_filter_run, cycle_state=state)
+            row_columns = run_filters_on_row(row, pod, snapshot, profile, runtime, row_run)
         if any(column.rejected[0] for column in row_columns.values()):
             for name, row_column in row_columns.items():
                 if name not in columns:  # the plugin did not run before, because earlier plugins rejected all nodes
@@ -79,29 +79,45 @@ def run_filters_with_nominated_pods(
     return FilterResults(filter_results.evaluated_mask, columns)
 
 
-def add_pods_to_cycle_state(
-    pods: list[AssignedPodInfo],
-    row: int,
-    pod: PodInfo,
-    snapshot: Snapshot,
-    profile: Profile,
-    pre_filter_run: PreFilterRun,
-) -> dict[str, Any]:
-    """Return the PreFilter state as if *pods* were on the node in *row*.
+def _assume_nominated_pods(
+    pod: PodInfo, snapshot: Snapshot, hypothesis: Hypothesis, evaluated_mask: BoolArray
+) -> dict[int, list[AssignedPodInfo]]:
+    """Assume the nominated pods that count for *pod* on the evaluated nodes of *hypothesis*; return them by row."""
+    nominated_by_row: dict[int, list[AssignedPodInfo]] = {}
+    for name, pod_infos in snapshot.nominated_pods_by_node.items():
+        row = snapshot.row(name)
+        if row is None or not evaluated_mask[row]:
+            continue
+        nominated_pods = select_nominated_pods(pod_infos, pod)
+        if nominated_pods:
+            nominated_by_row[row] = [hypothesis.assume_pod(pod_info, name) for pod_info in nominated_pods]
+    return nominated_by_row
 
-    Plugins that implement `PreFilterExtensions` update a copy of their state.
+
+def _list_plugins_with_extensions(profile: Profile, pre_filter_run: PreFilterRun) -> list[Any]:
+    return [
+        plugin
+        for plugin in profile.pre_filter_plugins
+        if plugin.name not in pre_filter_run.skipped_plugins and isinstance(plugin, PreFilterExtensions)
+    ]
+
+
+def _add_pods_to_copy(
+    plugin: PreFilterExtensions,
+    state: Any,
+    pod: PodInfo,
+    added_pods: Sequence[AssignedPodInfo],
+    row: int,
+    snapshot: Snapshot,
+) -> Any:
+    """Return a copy of the PreFilter *state* of *plugin* for *pod*, as if *added_pods* were on the node in *row*.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreFilterExtensionAddPod (1.36).
     """
-    cycle_state = dict(pre_filter_run.cycle_state)
-    for plugin in profile.pre_filter_plugins:
-        if plugin.name in pre_filter_run.skipped_plugins or not isinstance(plugin, PreFilterExtensions):
-            continue
-        state = plugin.clone(cycle_state[plugin.name])
-        for added_pod in pods:
-            plugin.add_pod(pod, added_pod, row, snapshot, state)
-        cycle_state[plugin.name] = state
-    return cycle_state
+    copied_state = plugin.clone(state)
+    for added_pod in added_pods:
+        plugin.add_pod(pod, added_pod, row, snapshot, copied_state)
+    return copied_state
 
 
 def run_filters_on_row(

@@ -132,7 +132,7 @@ class QueueingHints:
                 continue
             try:
                 concerns = pre_hint(event)
-            except Exception:  # noqa: BLE001  as in kube-scheduler, all pods are considered then
+            except PLUGIN_EXCEPTIONS:  # as in kube-scheduler, all pods are considered then
                 return []
             if self._on_pre_hint:
                 self._on_pre_hint(plugin, "all_pods" if concerns is None else "narrowed")

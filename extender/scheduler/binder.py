@@ -19,6 +19,8 @@ from extender.cycle.binding_cycle import recheck_node
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.extension_points import NamedPlugin, PreBind
+from extender.framework.plugin_errors import PLUGIN_EXCEPTIONS, format_exception, get_defining_module
+from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
 from extender.scheduler.api_writer import ApiWriter, do_nothing
@@ -161,7 +163,7 @@ class Binder:
             for api_call in result.calls:
                 self.ensure_still_valid()
                 await self._call_api(plugin, api_call)
-            await self._wait_for_condition(plugin.name, result)
+            await self._wait_for_condition(plugin, result)
 
     async def _call_api(self, plugin: PreBind, api_call: ApiCall) -> None:
         try:
@@ -172,7 +174,7 @@ class Binder:
             raise BindingError(Status(Code.ERROR, (message,), plugin.name)) from error
         self.on_pre_bind_call(api_call, True)
 
-    async def _wait_for_condition(self, plugin: str, plan: ApiPlan) -> None:
+    async def _wait_for_condition(self, plugin: PreBind, plan: ApiPlan) -> None:
         """Poll the wait condition of *plan* until it returns a status or the timeout expires."""
         if plan.wait_condition is None:
             return
@@ -181,8 +183,12 @@ class Binder:
         start_time = self.clock.monotonic()
         deadline = start_time + plan.timeout
         while True:
-            with self.cache.read() as snapshot:
-                result = plan.wait_condition(snapshot)
+            try:
+                with self.cache.read() as snapshot:
+                    result = plan.wait_condition(snapshot)
+            except PLUGIN_EXCEPTIONS as error:
+                detail = format_exception(error, get_defining_module(plugin))
+                raise BindingError(PluginError(plugin.name, "PreBind", detail).status) from error
             if result is None:
                 self.ensure_still_valid()
                 result = plan.timeout_status if self.clock.monotonic() >= deadline else None
@@ -190,10 +196,9 @@ class Binder:
                 self.on_wait_end(plan.allocated_devices, result, self.clock.monotonic() - start_time)
                 if result.is_success:
                     return
-                message = f'running PreBind plugin "{plugin}": {result.message}'
                 if result.is_rejected:
-                    raise BindingError(result.with_plugin(plugin))
-                raise BindingError(Status(Code.ERROR, (message,), plugin))
+                    raise BindingError(result.with_plugin(plugin.name))
+                raise BindingError(PluginError(plugin.name, "PreBind", result.message).status)
             await self.sleep(_POLL_SECONDS)
 
     def ensure_node_still_fits(self) -> None:

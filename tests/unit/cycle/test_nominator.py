@@ -1,11 +1,17 @@
 """Nominated pods count on their nodes for pods of no higher priority."""
 
+import sys
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from extender.app import wiring
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.extension_points import PASS, PreFilterResult
 from tests.build import make_cluster, make_node, make_pod
+from tests.unit.cycle.fakes import make_profile
 
 PROFILE = wiring.build_setup().first_profile
 NODE = {"cpu": "1", "memory": "4Gi", "pods": "9"}
@@ -40,3 +46,43 @@ def test_a_nominated_pod_does_not_count_against_itself() -> None:
     diagnosis = find_nodes_that_pass_filters(snapshot.make_pod_info(pod), snapshot, PROFILE, PluginRuntime())
 
     assert diagnosis.feasible.tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("add", "message"),
+    [(lambda: 1 // 0, "ZeroDivisionError: integer division or modulo by zero"), (sys.exit, "SystemExit")],
+    ids=["raises", "exits"],
+)
+def test_a_plugin_that_fails_to_add_a_nominated_pod_ends_only_the_attempt(
+    add: Callable[[], object], message: str
+) -> None:
+    """Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreFilterExtensionAddPod (1.36)."""
+
+    class Counts:
+        name = "Counts"
+
+        def pre_filter(self, *_: Any) -> PreFilterResult:
+            return PASS
+
+        def filter(self, *_: Any) -> tuple[()]:
+            return ()
+
+        def clone(self, state: Any) -> Any:
+            return state
+
+        def add_pod(self, *_: Any) -> None:
+            add()
+
+        def remove_pod(self, *_: Any) -> None:
+            """Do nothing."""
+
+    cache, nominated = make_cluster(make_node("n1"), make_node("n2")), make_pod("nominated")
+    cache.add_or_update_pod(nominated)
+    cache.nominate(nominated, "n1")
+    snapshot = cache.snapshot()
+
+    pod = snapshot.make_pod_info(make_pod("web"))
+    diagnosis = find_nodes_that_pass_filters(pod, snapshot, make_profile(Counts()), PluginRuntime())
+
+    assert diagnosis.error is not None
+    assert diagnosis.error.message.startswith(f'running "Counts" filter plugin: {message}')

@@ -4,6 +4,7 @@ Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.runPreQue
 pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.preQueueingHint (1.37).
 """
 
+import sys
 from typing import Any
 
 import pytest
@@ -71,10 +72,15 @@ def test_the_pods_of_a_claim_event(action: ActionType, old: Any, new: Any, resul
     assert (without_gate[0], without_gate[1], len(without_gate[2])) == (moved, [], 2)
 
 
-def test_a_pre_queueing_hint_that_raises_concerns_all_pods() -> None:
+@pytest.mark.parametrize(
+    "pre_hint",
+    [lambda event: 1 / event.new, lambda event: sys.exit(3)],
+    ids=["raises", "exits"],
+)
+def test_a_pre_queueing_hint_that_fails_concerns_all_pods(pre_hint: Any) -> None:
     class Broken(RejectingFilter):
         def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-            return (ClusterEventWithHint(EventResource.NODE, ActionType.ADD, None, lambda event: 1 / event.new),)
+            return (ClusterEventWithHint(EventResource.NODE, ActionType.ADD, None, pre_hint),)
 
     hints = QueueingHints({"default-scheduler": make_profile(Broken("Broken"))})
     assert hints.find_filters(ClusterEvent(EventResource.NODE, ActionType.ADD)) == []

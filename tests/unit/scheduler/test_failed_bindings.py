@@ -1,6 +1,7 @@
 """What follows a failure after a node was selected: Unreserve, events, queues, and other pods that wait."""
 
 import asyncio
+import sys
 from typing import Any
 
 import msgspec
@@ -117,6 +118,26 @@ def test_a_rejection_by_pre_bind_is_retried_like_an_error() -> None:
     assert queued_pod is not None
     assert (queued_pod.rejector_plugins, queued_pod.consecutive_error_count) == (frozenset(), 1)
     assert harness.queue_of("web") == "backoff"
+
+
+@pytest.mark.parametrize(
+    ("wait_condition", "message"),
+    [
+        (lambda snapshot: 1 // snapshot.row("none"), "TypeError: "),
+        (lambda snapshot: sys.exit(f"{len(snapshot)} node"), "SystemExit: 1 node"),
+    ],
+    ids=["raises", "exits"],
+)
+def test_a_wait_condition_of_pre_bind_that_fails_ends_the_binding(wait_condition: Any, message: str) -> None:
+    plugin = OnlyOne(pre_bind=ApiPlan((), wait_condition, 60.0))
+    harness, _ = make_harness(plugin)
+
+    harness.attempt()
+
+    ((_, reason, note),) = harness.events.recorded
+    assert reason == "FailedScheduling"
+    assert note.startswith(f'running PreBind plugin "OnlyOne": {message}')
+    assert (plugin.unreserved, harness.queue_of("web")) == (1, "backoff")
 
 
 def change(harness: SchedulerHarness, pod: Pod, **metadata: Any) -> None:
