@@ -6,6 +6,7 @@ For the library, `device.attributes` is one variable. Kubernetes differs in two 
   `attributes` and `capacity` have two variables each. The variable with the field's name also has an empty map for each
   domain in the expression. The variable in `EXISTING_DOMAIN_MAPS` has only existing domains.
 - `has(device.driver)` is true, because a device always has its fields.
+- `has(device.attributes["a"].b.c)` is false for attributes, which are no maps. In the library it fails.
 
 Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.dra.cel.tokens import Edit, Token, apply_edits, get_text_at, tokenize
+from extender.dra.cel.tokens import Edit, Token, apply_edits, get_text_at, match_brackets, tokenize
 
 FIELDS: Final = ("driver", "attributes", "capacity", "allowMultipleAllocations")
 """The fields of a device."""
@@ -58,6 +59,7 @@ def rewrite_device(expression: str) -> RewrittenExpression:
             first, last = tokens[index - 2], tokens[index + 3]
             edits.append((first.start, last.start + 1, "(true)"))
         elif field in EXISTING_DOMAIN_MAPS:
+            edits += _find_field_of_attribute(tokens, index)
             accessed_domains = _find_accessed_domains(tokens, index + 3)
             if accessed_domains is None:
                 maps_as_values.add(field)
@@ -77,6 +79,28 @@ def _is_argument_of_has(tokens: Sequence[Token], index: int) -> bool:
         and get_text_at(tokens, index - 1) == "("
         and get_text_at(tokens, index + 3) == ")"
     )
+
+
+def _find_field_of_attribute(tokens: Sequence[Token], index: int) -> tuple[Edit, ...]:
+    """Return the edits of `has(device.attributes["a"].b.c)`, whose argument starts at *index*; none for others.
+
+    The argument has at least three parts after `attributes`, and the last one is a field.
+    """
+    is_argument = get_text_at(tokens, index - 2) == "has" and get_text_at(tokens, index - 1) == "("
+    if not is_argument or get_text_at(tokens, index + 2) != "attributes":
+        return ()
+    close, parts, position, last = match_brackets(tokens).get(index - 1, 0), 0, index + 3, index
+    while position < close:
+        is_index = get_text_at(tokens, position) == "["
+        is_field = get_text_at(tokens, position) == "." and tokens[position + 1].kind == "name"
+        if not is_index and not is_field:
+            return ()
+        last, parts = position, parts + 1
+        position = match_brackets(tokens).get(position, close) + 1 if is_index else position + 2
+    if parts < 3 or get_text_at(tokens, last) != ".":
+        return ()
+    has, bracket, dot, name = tokens[index - 2], tokens[index - 1], tokens[last], tokens[last + 1]
+    return (has.start, bracket.end, "__hasField(["), (dot.start, name.end, f'], "{name.text}"')
 
 
 def _find_accessed_domains(tokens: Sequence[Token], index: int) -> set[str] | None:

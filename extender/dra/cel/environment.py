@@ -21,8 +21,10 @@ from extender.dra.cel.equality import EQUALITY, find_compared_attributes
 from extender.dra.cel.function_signature import CEL_VALUE, Function
 from extender.dra.cel.functions import FUNCTIONS
 from extender.dra.cel.lists import INCLUDES
-from extender.dra.cel.messages import explain_bool_conversion, translate_message
+from extender.dra.cel.messages import explain_bool_conversion, translate_compile_error, translate_message
 from extender.dra.cel.size_estimate import SizeLimitError, check_size
+from extender.dra.cel.syntax import parse_expression
+from extender.dra.cel.type_checks import find_type_error
 from extender.dra.cel.values import SEMVER, CelValue
 
 MAX_LENGTH: Final = 10 * 1024
@@ -320,8 +322,11 @@ def compile_expression(expression: str, use: ExpressionUse = ExpressionUse.SELEC
     program, source = _compile_text(expression)
     if type_error := _find_type_error(str(program.return_type()), use):
         raise CompileError(type_error)
+    checked_expression = parse_expression(program.serialize())
+    if type_error := find_type_error(checked_expression, source.text, expression):
+        raise CompileError(f"compilation failed: {type_error}")
     try:
-        check_size(program.serialize())
+        check_size(checked_expression)
     except SizeLimitError as error:
         raise CompileError("too complex, its values or the work to compute them may exceed the limits") from error
     compared = find_compared_attributes(expression)
@@ -344,8 +349,22 @@ def _compile_text(expression: str) -> tuple[Any, RewrittenExpression]:
     try:
         program, type_checked = _compile_program(environment, source.text)
     except Exception as error:
-        raise CompileError(f"compilation failed: {translate_message(str(error))}") from error
+        message = _translate_failure(environment, expression, source.text, str(error))
+        raise CompileError(f"compilation failed: {message}") from error
     return program, source if type_checked else replace(source, device_as_value=True)
+
+
+def _translate_failure(environment: Any, expression: str, text: str, error: str) -> str:
+    """Return the message of *error*, which the rewritten *text* causes.
+
+    If the expression itself has as many errors, they are its errors, so that the message has their places.
+    """
+    try:
+        environment.compile(expression)
+    except RuntimeError as original_error:
+        if str(original_error).count("ERROR:") == error.count("ERROR:"):
+            return translate_compile_error(str(original_error), expression)
+    return translate_compile_error(error, text)
 
 
 _MIXED_NUMBER_TYPES: Final = tuple(

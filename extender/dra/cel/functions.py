@@ -2,14 +2,15 @@
 
 The module has all functions for device selectors of Kubernetes 1.36: quantities, semantic versions, URLs, IP addresses
 and CIDRs, sets, lists, named formats, and regular expressions. `call_rewrites` rewrites unsupported calls to these
-functions. Kubernetes rejects type errors in lists at compile time: lists of mixed types, and sets or `indexOf` with a
-value of a type that the list does not have. Here such expressions fail at evaluation, or do not fail.
+functions. `type_checks` finds the type errors in lists.
 
 Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -214,14 +215,44 @@ def _get_ip_or_cidr_text(value: CelValue) -> str:
     return value.text
 
 
+def _format_timestamp(time: datetime) -> str:
+    """Return the text of a timestamp as Go's format RFC3339Nano: a fraction has no zeros at its end."""
+    text = time.astimezone(UTC).replace(tzinfo=None).isoformat()
+    return f"{text.rstrip('0') if '.' in text else text}Z"
+
+
+def _format_duration(duration: timedelta) -> str:
+    """Return the seconds of a duration as the shortest decimal number.
+
+    Source: cel-go common/types/duration.go, Duration.ConvertToType (0.26).
+    """
+    return f"{Decimal(repr(duration.total_seconds())).normalize():f}s"
+
+
 _STRING_ARGUMENTS: Final = (
     Function("__stringArgument", "string", (CEL_VALUE,), False, _get_ip_or_cidr_text),
     *(
         Function("__stringArgument", kind, (kind,), False, lambda value: value)
-        for kind in ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration")
+        for kind in ("bool", "int", "uint", "double", "string", "bytes")
     ),
+    Function("__stringArgument", "string", ("timestamp",), False, _format_timestamp),
+    Function("__stringArgument", "string", ("duration",), False, _format_duration),
 )
-"""The function for the arguments of `string`. IP addresses and CIDRs become text; other values are unchanged."""
+"""The function for the arguments of `string`.
+
+IP addresses, CIDRs, timestamps and durations become text; other values are unchanged. The library has times in
+microseconds.
+"""
+
+
+def _has_field(values: Sequence[Any], name: str) -> bool:
+    """Return whether the only one of *values* is a map with the key *name*. Other values have no fields."""
+    (value,) = values
+    return isinstance(value, Mapping) and name in value
+
+
+_FIELDS: Final = (Function("__hasField", "bool", ("list(dyn)", "string"), False, _has_field),)
+"""The function for `has` of a field of an attribute."""
 
 FUNCTIONS: Final[tuple[Function, ...]] = (
     *_COMPARISONS,
@@ -232,6 +263,7 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     *LISTS,
     *_REGEXES,
     *_STRING_ARGUMENTS,
+    *_FIELDS,
     *FORMATS,
 )
 """The functions of all values."""

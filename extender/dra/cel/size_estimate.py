@@ -7,9 +7,9 @@ server also estimates the maximum cost of an expression, and has a lower limit.
 Source: dynamic-resource-allocation/cel/compile.go, newCostEstimator; cel-go/checker/cost.go (1.36).
 """
 
-from functools import cache
-from importlib import import_module
 from typing import Any, Final
+
+from extender.dra.cel.syntax import get_kind, get_root
 
 MAX_SIZE: Final = 4_000_000
 """The maximum size of a value: the characters and elements in it."""
@@ -28,80 +28,19 @@ _FREE_CALLS: Final = frozenset(
     {"_&&_", "_||_", "!_", "_<_", "_>_", "_<=_", "_>=_", "-_", "size", "@not_strictly_false"}
 )
 _BOOLEAN_CALLS: Final = frozenset({"@in", "matches", "contains", "startsWith", "endsWith"})
-# Message, field number, field name, message type ("" for text) and whether the field is repeated.
-# Source: cel-spec/proto/cel/expr/syntax.proto.
-_FIELDS: Final = (
-    ("Checked", 4, "expr", "Expr", False),
-    ("Checked", 2, "parsed", "Expr", False),
-    ("Expr", 3, "const", "Const", False),
-    ("Expr", 4, "ident", "Ident", False),
-    ("Expr", 5, "select", "Select", False),
-    ("Expr", 6, "call", "Call", False),
-    ("Expr", 7, "list", "List", False),
-    ("Expr", 8, "struct", "Struct", False),
-    ("Expr", 9, "comprehension", "Comprehension", False),
-    ("Const", 6, "text", "", False),
-    ("Const", 7, "data", "", False),
-    ("Const", 3, "number", "int64", False),
-    ("Ident", 1, "name", "", False),
-    ("Select", 1, "operand", "Expr", False),
-    ("Call", 1, "target", "Expr", False),
-    ("Call", 2, "function", "", False),
-    ("Call", 3, "args", "Expr", True),
-    ("List", 1, "elements", "Expr", True),
-    ("Struct", 2, "entries", "Entry", True),
-    ("Entry", 3, "key", "Expr", False),
-    ("Entry", 4, "value", "Expr", False),
-    ("Comprehension", 1, "iter_var", "", False),
-    ("Comprehension", 8, "iter_var2", "", False),
-    ("Comprehension", 2, "iter_range", "Expr", False),
-    ("Comprehension", 3, "accu_var", "", False),
-    ("Comprehension", 4, "accu_init", "Expr", False),
-    ("Comprehension", 5, "condition", "Expr", False),
-    ("Comprehension", 6, "step", "Expr", False),
-    ("Comprehension", 7, "result", "Expr", False),
-)
 
 
 class SizeLimitError(ValueError):
     """The estimate exceeds a limit."""
 
 
-@cache
-def _get_message_classes() -> Any:
-    pool = import_module("google.protobuf.descriptor_pool").DescriptorPool()
-    descriptors = import_module("google.protobuf.descriptor_pb2")
-    file = descriptors.FileDescriptorProto(name="cel_syntax.proto", package="syntax", syntax="proto3")
-    messages: dict[str, Any] = {}
-    for message, number, name, type_name, is_repeated in _FIELDS:
-        if message not in messages:
-            messages[message] = file.message_type.add(name=message)
-        field = messages[message].field.add(name=name, number=number, label=3 if is_repeated else 1)
-        if type_name in {"", "int64"}:
-            field.type = 12 if not type_name else 3  # bytes or int64
-        else:
-            field.type, field.type_name = 11, f".syntax.{type_name}"
-    wrapper = file.message_type.add(name="Any")
-    wrapper.field.add(name="value", number=2, type=12, label=1)
-    pool.Add(file)
-    factory = import_module("google.protobuf.message_factory")
-    return tuple(factory.GetMessageClass(pool.FindMessageTypeByName(f"syntax.{name}")) for name in ("Any", "Checked"))
-
-
-def check_size(serialized_expression: bytes) -> None:
-    """Check the estimated sizes and the estimated work.
-
-    Args:
-        serialized_expression: the checked expression in an `Any` message, as the library serializes it.
+def check_size(checked_expression: Any) -> None:
+    """Check the estimated sizes and the estimated work of an expression from `syntax.parse_expression`.
 
     Raises:
         SizeLimitError: a value or the work may exceed its limit.
     """
-    wrapper_class, checked_class = _get_message_classes()
-    checked_expression = checked_class.FromString(wrapper_class.FromString(serialized_expression).value)
-    _Estimator().estimate(
-        checked_expression.expr if checked_expression.HasField("expr") else checked_expression.parsed, {}, 1
-    )
+    _Estimator().estimate(get_root(checked_expression), {}, 1)
 
 
 class _Estimator:
@@ -112,7 +51,7 @@ class _Estimator:
 
     def estimate(self, node: Any, variables: dict[bytes, int], repetitions: int) -> int:
         """Return the maximum size of the value of *node*, which is evaluated at most *repetitions* times."""
-        kind = next((field.name for field, _ in node.ListFields()), "")
+        kind = get_kind(node)
         part: Any = getattr(node, kind) if kind else None
         match kind:
             case "const":

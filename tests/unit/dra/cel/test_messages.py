@@ -2,7 +2,13 @@
 
 import pytest
 
-from extender.dra.cel.environment import DeviceValues, EvaluationError, compile_expression, to_message
+from extender.dra.cel.environment import (
+    CompileError,
+    DeviceValues,
+    EvaluationError,
+    compile_expression,
+    to_message,
+)
 from extender.dra.cel.messages import translate_message
 from extender.dra.cel.values import parse_semver
 
@@ -55,3 +61,52 @@ def test_an_unknown_message_loses_its_prefix_and_superfluous_spaces_only() -> No
     assert translate_message("INTERNAL: no\n  such   thing") == "no such thing"
     assert translate_message("no prefix") == "no prefix"
     assert translate_message("INTERNAL: " + "x" * 5000).endswith("x... (4000 characters)")
+
+
+COMPILE_ERRORS = {
+    "[1].all(x)\n && nope": (
+        "ERROR: <input>:1:8: undeclared reference to 'all' (in container '')\n | [1].all(x)\n | .......^\n"
+        "ERROR: <input>:1:9: undeclared reference to 'x' (in container '')\n | [1].all(x)\n | ........^\n"
+        "ERROR: <input>:2:5: undeclared reference to 'nope' (in container '')\n |  && nope\n | ....^"
+    ),
+    '"\u00e9" == nope': (
+        "ERROR: <input>:1:8: undeclared reference to 'nope' (in container '')\n | \"\u00e9\" == nope\n | .\uff0e.....^"
+    ),
+    "device.driver.x": (
+        "ERROR: <input>:1:14: type 'string' does not support field selection\n | device.driver.x\n | .............^"
+    ),
+    "has(device.nope)": "ERROR: <input>:1:4: undefined field 'nope'\n | has(device.nope)\n | ...^",
+    "has(device)": "ERROR: <input>:1:5: invalid argument to has() macro\n | has(device)\n | ....^",
+    "[1].all(1, true)": "ERROR: <input>:1:9: argument must be a simple name\n | [1].all(1, true)\n | ........^",
+    "1.all(x, true)": (
+        "ERROR: <input>:1:1: expression of type 'int' cannot be range of a comprehension (must be list, map, or "
+        "dynamic)\n | 1.all(x, true)\n | ^"
+    ),
+    f"{VALUES}.text.startsWith(1)": (
+        "ERROR: <input>:1:39: found no matching overload for 'startsWith' applied to 'dyn.(int)'\n"
+        ' | device.attributes["a"].text.startsWith(1)\n | ......................................^'
+    ),
+    'duration("1s") + 1 > duration("1s")': (
+        "ERROR: <input>:1:16: found no matching overload for '_+_' applied to '(duration, int)'\n"
+        ' | duration("1s") + 1 > duration("1s")\n | ...............^'
+    ),
+    'string([1]) == "1"': (
+        "ERROR: <input>:1:7: found no matching overload for 'string' applied to '(list(int))'\n"
+        ' | string([1]) == "1"\n | ......^'
+    ),
+    'sets.contains([1, 2], ["a"])': (
+        "ERROR: <input>:1:14: found no matching overload for 'sets.contains' applied to '(list(int), list(string))'\n"
+        ' | sets.contains([1, 2], ["a"])\n | .............^'
+    ),
+    '[1, "a"].size() == 2': (
+        "ERROR: <input>:1:5: expected type 'int' but found 'string'\n | [1, \"a\"].size() == 2\n | ....^"
+    ),
+}
+
+
+@pytest.mark.parametrize(("expression", "text"), COMPILE_ERRORS.items(), ids=COMPILE_ERRORS)
+def test_a_compile_error_has_the_text_and_the_place_of_kube_scheduler(expression: str, text: str) -> None:
+    """The texts are the answers of kube-scheduler 1.37.2."""
+    with pytest.raises(CompileError) as caught:
+        compile_expression(expression)
+    assert str(caught.value) == f"compilation failed: {text}"
