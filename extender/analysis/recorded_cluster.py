@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation, UnreadableError
 from extender.analysis.input.input_files import STDIN, read_file
+from extender.analysis.input.manifest_rules import find_invalid_fields
 from extender.analysis.input.misspelled_fields import find_misspelled_fields
 from extender.analysis.input.object_decoding import InvalidObjectError, decode_entry, suggest_kind
 from extender.analysis.input.object_documents import (
@@ -102,17 +103,18 @@ def read_recording(files: Iterable[str], *, override: bool = False) -> Recording
     return reader.finish()
 
 
-def parse_recording(data: bytes, source: str) -> Recording:
+def parse_recording(data: bytes, source: str, *, checks_manifests: bool = False) -> Recording:
     """Read a cluster from one text.
 
     Args:
         data: the text in YAML or JSON, as UTF-8.
         source: the name of the text in messages.
+        checks_manifests: whether objects without a UID are checked as by an API server, as those of files are.
 
     Raises:
         InputError: the input is invalid. The exception has all errors, or the first twenty.
     """
-    reader = _RecordingReader()
+    reader = _RecordingReader(checks_manifests=checks_manifests)
     reader.sources.append(source)
     try:
         for entry in read_entries(data, source):
@@ -178,9 +180,9 @@ def _affects_scheduling(entry: ObjectEntry) -> bool:
 class _RecordingReader:
     """Collects the objects and the errors of all files."""
 
-    def __init__(self, *, override: bool = False) -> None:
+    def __init__(self, *, override: bool = False, checks_manifests: bool = True) -> None:
         self.sources: list[str] = []
-        self._override = override
+        self._override, self._checks_manifests = override, checks_manifests
         self._objects: dict[tuple[type, str, str], KubernetesObject] = {}
         self._workloads: dict[str, Workload] = {}
         self._generated_names: Counter[str] = Counter()
@@ -256,7 +258,8 @@ class _RecordingReader:
         if not obj.metadata.name:
             obj = replace(obj, metadata=replace(obj.metadata, name=self._generate_name(obj)))
         # Validate before set_defaults, which copies fields: an error in a copied field would be reported twice.
-        validation_errors = [*self._find_misspelled_fields(entry, obj), *validate_object(obj)]
+        misspelled = tuple(self._find_misspelled_fields(entry, obj))
+        validation_errors = [*misspelled, *validate_object(obj), *(() if misspelled else self._check_manifest(obj))]
         obj = set_defaults(obj)
         for path, message in validation_errors:
             self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {obj.metadata.key}", path))
@@ -268,6 +271,10 @@ class _RecordingReader:
             return ()
         value = msgspec.json.decode(entry.value) if isinstance(entry.value, msgspec.Raw) else entry.value
         return find_misspelled_fields(value, type(obj))
+
+    def _check_manifest(self, obj: KubernetesObject) -> Iterable[tuple[str, str]]:
+        """Return the errors of an object that no API server has checked, because it has no UID."""
+        return find_invalid_fields(obj) if self._checks_manifests and not obj.metadata.uid else ()
 
     def _skip_entry(self, entry: ObjectEntry) -> None:
         """Count an object of an unknown kind. A misspelled kind is an error."""
@@ -289,10 +296,12 @@ class _RecordingReader:
             kind=entry.kind,
             metadata=replace(meta, name=name, namespace=meta.namespace or DEFAULT_NAMESPACE),
         )
-        errors = [*self._find_misspelled_fields(entry, workload), *self._validate_pod_count(workload)]
+        misspelled = tuple(self._find_misspelled_fields(entry, workload))
+        errors = [*misspelled, *self._validate_pod_count(workload)]
         if workload.spec.template is not None:
             template_errors = validate_object(workload.spec.template)
             errors += ((f"spec.template.{path}", message) for path, message in template_errors)
+        errors += () if misspelled else self._check_manifest(workload)
         for path, message in errors:
             self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {workload.metadata.key}", path))
         if workload.key in self._workloads and not self._override:

@@ -22,6 +22,10 @@ _SUBDOMAIN_ERROR: Final = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and"
     f" end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
 )
+_DNS_LABEL_ERROR: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with"
+    f" an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_DNS_LABEL}')"
+)
 _VALUE_ERROR: Final = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and"
     " end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is"
@@ -50,6 +54,13 @@ def parse_int64(text: str) -> int | None:
 def validate_subdomain(name: str) -> str:
     """Validate *name* as a DNS subdomain, except its length. Return the error message, or an empty string if valid."""
     return "" if re.fullmatch(_SUBDOMAIN, name) else _SUBDOMAIN_ERROR
+
+
+def validate_dns_label(name: str) -> str:
+    """Validate *name* as a DNS label, such as a namespace. Return the error message, or an empty string if valid."""
+    if len(name) > _MAX_LENGTH:
+        return f"must be no more than {_MAX_LENGTH} bytes"
+    return "" if re.fullmatch(_DNS_LABEL, name) else _DNS_LABEL_ERROR
 
 
 def validate_qualified_name(name: str) -> list[str]:

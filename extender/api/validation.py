@@ -65,7 +65,7 @@ def _build_struct_validator(struct_type: type[msgspec.Struct]) -> _Validator | N
         for name, encoded_name, validator in fields:
             field_value = getattr(value, name)
             if field_value:
-                errors += _prefix_paths(encoded_name, validator(field_value))
+                errors += prefix_paths(encoded_name, validator(field_value))
         return errors
 
     return validate_fields if fields else None
@@ -75,13 +75,14 @@ def _build_sequence_validator(item_validator: _Validator) -> _Validator:
     def validate_items(values: Any) -> Iterable[ObjectError]:
         errors: list[ObjectError] = []
         for index, value in enumerate(values):
-            errors += _prefix_paths(f"[{index}]", item_validator(value))
+            errors += prefix_paths(f"[{index}]", item_validator(value))
         return errors
 
     return validate_items
 
 
-def _prefix_paths(prefix: str, errors: Iterable[ObjectError]) -> Iterable[ObjectError]:
+def prefix_paths(prefix: str, errors: Iterable[ObjectError]) -> Iterable[ObjectError]:
+    """Return *errors* with their paths below *prefix*. A path that is empty or starts with a bracket gets no dot."""
     return [(f"{prefix}{path}" if path[:1] in {"", "["} else f"{prefix}.{path}", message) for path, message in errors]
 
 

@@ -123,7 +123,7 @@ def _count(loaded: LoadedCluster, cache: Cache, pods: Sequence[Pod], limit: int)
 
 
 def _parse(manifest: str) -> Recording:
-    return parse_recording(manifest.encode(), _MANIFEST)
+    return parse_recording(manifest.encode(), _MANIFEST, checks_manifests=True)
 
 
 def answer_rebalance(loaded: LoadedCluster, pod: str, namespace: str, *, question: str, full: bool) -> str:

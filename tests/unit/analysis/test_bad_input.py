@@ -85,8 +85,8 @@ INVALID_FILES = {
         f"c.yaml: line 1: broken JSON: Expecting value (column {len(NODE) + 2})",
     ),
     "text after the second object of a line": (
-        f"{NODE}\n{NODE.replace('n1', 'Löwe')} x",
-        f"c.yaml: line 2: broken JSON: Expecting value (column {len(NODE) + 4})",
+        f"{NODE}\n{NODE.replace('Node', 'Löwe')} x",
+        f"c.yaml: line 2: broken JSON: Expecting value (column {len(NODE) + 2})",
     ),
     "a string that does not end": (
         '{"apiVersion": "v1",\n "kind": "Pod',
@@ -208,17 +208,18 @@ INVALID_OBJECTS = {
         'c.yaml: line 1: Pod default/web: spec.containers[0].resources.requests.cpu: quantity "-1": want 0 or more',
     ),
     "a limit of an init container": (
-        POD_HEADER + "spec: {initContainers: [{name: a, resources: {limits: {memory: 1 Gi}}}]}\n",
+        POD_HEADER
+        + "spec: {containers: [{name: z}], initContainers: [{name: a, resources: {limits: {memory: 1 Gi}}}]}\n",
         "c.yaml: line 1: Pod default/web: spec.initContainers[0].resources.limits.memory: "
         'quantity "1 Gi": want a number with an optional suffix such as m, k, M, Gi',
     ),
     "overhead": (
-        POD_HEADER + "spec: {overhead: {cpu: lots}}\n",
+        POD_HEADER + "spec: {containers: [{name: z}], overhead: {cpu: lots}}\n",
         "c.yaml: line 1: Pod default/web: spec.overhead.cpu: "
         'quantity "lots": want a number with an optional suffix such as m, k, M, Gi',
     ),
     "pod-level resources": (
-        POD_HEADER + 'spec: {resources: {requests: {cpu: ""}}}\n',
+        POD_HEADER + 'spec: {containers: [{name: z}], resources: {requests: {cpu: ""}}}\n',
         "c.yaml: line 1: Pod default/web: spec.resources.requests.cpu: "
         'quantity "": want a number with an optional suffix such as m, k, M, Gi',
     ),
@@ -239,33 +240,35 @@ INVALID_OBJECTS = {
     ),
     "a spread constraint's selector": (
         POD_HEADER
-        + "spec: {topologySpreadConstraints: [{labelSelector: {matchExpressions: [{key: a, operator: Is}]}}]}\n",
+        + "spec: {containers: [{name: z}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, "
+        + "whenUnsatisfiable: DoNotSchedule, labelSelector: {matchExpressions: [{key: a, operator: Is}]}}]}\n",
         "c.yaml: line 1: Pod default/web: spec.topologySpreadConstraints[0].labelSelector.matchExpressions[0]"
         f'.operator: unknown operator "Is"; {OPERATORS}',
     ),
     "a pod affinity's selector": (
         POD_HEADER
-        + "spec: {affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+        + "spec: {containers: [{name: z}], "
+        + "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
         + "[{topologyKey: z, namespaceSelector: {matchExpressions: [{key: a, operator: in}]}}]}}}\n",
         "c.yaml: line 1: Pod default/web: spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
         f'[0].namespaceSelector.matchExpressions[0].operator: unknown operator "in"; {OPERATORS}',
     ),
     "a node affinity": (
         POD_HEADER
-        + "spec: {affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: "
+        + "spec: {containers: [{name: z}], affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: "
         + "[{weight: 1, preference: {matchExpressions: [{key: a, operator: Equals}]}}]}}}\n",
         "c.yaml: line 1: Pod default/web: spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
         f'[0].preference.matchExpressions[0].operator: unknown operator "Equals"; {OPERATORS}, Gt, Lt',
     ),
     "a node affinity on a field": (
         POD_HEADER
-        + "spec: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+        + "spec: {containers: [{name: z}], affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
         + "{nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: Exists}]}]}}}}\n",
         "c.yaml: line 1: Pod default/web: spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
         '.nodeSelectorTerms[0].matchFields[0].operator: unknown operator "Exists"; want one of In, NotIn',
     ),
     "a toleration": (
-        POD_HEADER + "spec: {tolerations: [{key: a, operator: Equals}]}\n",
+        POD_HEADER + "spec: {containers: [{name: z}], tolerations: [{key: a, operator: Equals}]}\n",
         "c.yaml: line 1: Pod default/web: spec.tolerations[0].operator: "
         'unknown operator "Equals"; want Equal or Exists',
     ),
@@ -320,8 +323,9 @@ def test_all_errors_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
 
 def test_a_duplicate_pod_is_reported_with_both_locations(tmp_path: Path) -> None:
     first, second = tmp_path / "a.yaml", tmp_path / "b.json"
-    first.write_text(NODE.replace("Node", "Pod") + "\n")
-    pod = NODE.replace("Node", "Pod").replace('"n1"', '"n1","namespace":"default"')
+    pod = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n1"},"spec":{"containers":[{"name":"a"}]}}'
+    first.write_text(f"{pod}\n")
+    pod = pod.replace('"n1"', '"n1","namespace":"default"')
     second.write_text(f'{{"kind":"List","apiVersion":"v1","items":[{NODE},{pod}]}}')
     assert errors_in_files(first, second) == [
         f"{second}: items[1]: Pod default/n1: is defined twice; the first definition is in {first}; "

@@ -56,12 +56,13 @@ spec:
 apiVersion: v1
 kind: Pod
 metadata: {name: gated}
-spec: {schedulingGates: [{name: example.com/quota}]}
+spec: {containers: [{name: a}], schedulingGates: [{name: example.com/quota}]}
 ---
 apiVersion: v1
 kind: Pod
 metadata: {name: pinned}
 spec:
+  containers: [{name: a}]
   affinity:
     nodeAffinity:
       requiredDuringSchedulingIgnoredDuringExecution:

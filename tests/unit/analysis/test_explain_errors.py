@@ -22,7 +22,7 @@ from extender.framework.status import Code, Rejection, Status
 from tests.explain import explain_pods
 
 NODE = "{apiVersion: v1, kind: Node, metadata: {name: %s}, status: {allocatable: {pods: 9}}}\n---\n"
-POD = "{apiVersion: v1, kind: Pod, metadata: {name: web}}\n"
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: a}]}}\n"
 
 
 class Broken:

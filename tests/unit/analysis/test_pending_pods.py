@@ -17,32 +17,39 @@ kind: Node
 metadata: {name: n1}
 status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: web, namespace: shop}}
+{apiVersion: v1, kind: Pod, metadata: {name: web, namespace: shop}, spec: {containers: [{name: a}]}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: web}}
+{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: a}]}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: api-1, namespace: shop}}
+{apiVersion: v1, kind: Pod, metadata: {name: api-1, namespace: shop}, spec: {containers: [{name: a}]}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: cron, namespace: a}}
+{apiVersion: v1, kind: Pod, metadata: {name: cron, namespace: a}, spec: {containers: [{name: a}]}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: cron, namespace: b}, status: {nominatedNodeName: n1}}
+apiVersion: v1
+kind: Pod
+metadata: {name: cron, namespace: b}
+spec: {containers: [{name: a}]}
+status: {nominatedNodeName: n1}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: placed}, spec: {nodeName: n1}}
+{apiVersion: v1, kind: Pod, metadata: {name: placed}, spec: {nodeName: n1, containers: [{name: a}]}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: done}, status: {phase: Failed}}
+{apiVersion: v1, kind: Pod, metadata: {name: done}, spec: {containers: [{name: a}]}, status: {phase: Failed}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: leaving, deletionTimestamp: "2026-01-01T00:00:00Z"}}
+apiVersion: v1
+kind: Pod
+metadata: {name: leaving, deletionTimestamp: "2026-01-01T00:00:00Z"}
+spec: {containers: [{name: a}]}
 ---
 apiVersion: v1
 kind: Pod
 metadata: {name: other}
-spec: {schedulerName: other}
+spec: {schedulerName: other, containers: [{name: a}]}
 status: {nominatedNodeName: n1}
 ---
 apiVersion: v1
 kind: Pod
 metadata: {name: gated}
-spec: {schedulingGates: [{name: wait}]}
+spec: {schedulingGates: [{name: wait}], containers: [{name: a}]}
 status: {nominatedNodeName: n1}
 """
 

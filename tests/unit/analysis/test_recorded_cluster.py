@@ -19,11 +19,11 @@ from extender.api.kinds.storage import StorageClass
 from extender.api.kinds.workload import Service
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
-POD = {
+POD: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {"name": "web", "namespace": "shop"},
-    "spec": {"schedulerName": "default-scheduler"},
+    "spec": {"schedulerName": "default-scheduler", "containers": [{"name": "a"}]},
 }
 
 
@@ -56,6 +56,8 @@ kind: Pod
 metadata:
   name: web
   namespace: shop
+spec:
+  containers: [{name: a}]
 """
 
 FORMATS = {
@@ -65,7 +67,7 @@ FORMATS = {
     "Lists of one kind whose items have none": to_json(
         make_list(
             make_list({"metadata": {"name": "n1"}}, kind="NodeList"),
-            make_list({"metadata": {"name": "web", "namespace": "shop"}}, kind="PodList"),
+            make_list({"metadata": POD["metadata"], "spec": POD["spec"]}, kind="PodList"),
         )
     ),
     "JSON documents one after another": f"{to_json(NODE)}\n{to_json(POD)}\n",
@@ -73,12 +75,12 @@ FORMATS = {
     "YAML documents": YAML,
     "YAML documents that begin with a separator": f"---\n{YAML}---\n",
     "a YAML List": "kind: List\napiVersion: v1\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: n1}}\n"
-    "- apiVersion: v1\n  kind: Pod\n  metadata: {name: web, namespace: shop}\n",
+    "- apiVersion: v1\n  kind: Pod\n  metadata: {name: web, namespace: shop}\n  spec: {containers: [{name: a}]}\n",
     "YAML in braces": "{kind: List, apiVersion: v1, items: [{kind: Node, apiVersion: v1, metadata: {name: n1}},\n"
-    " {kind: Pod, apiVersion: v1, metadata: {name: web, namespace: shop}}]}",
+    " {kind: Pod, apiVersion: v1, metadata: {name: web, namespace: shop}, spec: {containers: [{name: a}]}}]}",
     "YAML with aliases and merges": "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\n"
     "kind: List\napiVersion: v1\nx: &pod {apiVersion: v1, kind: Pod}\n"
-    "items:\n- <<: *pod\n  metadata: {name: web, namespace: shop}\n",
+    "items:\n- <<: *pod\n  metadata: {name: web, namespace: shop}\n  spec: {containers: [{name: a}]}\n",
     "gzipped JSON": gzip.compress(to_json(make_list(NODE, POD)).encode()),
     "gzipped YAML": gzip.compress(YAML.encode()),
     "JSON with a byte order mark": b"\xef\xbb\xbf" + to_json(make_list(NODE, POD)).encode(),
@@ -216,9 +218,9 @@ def test_a_device_request_without_a_count_is_for_one_device(tmp_path: Path, kind
 @pytest.mark.parametrize(
     ("spec", "priority"),
     [
-        ("{priorityClassName: system-node-critical}", 2_000_001_000),
-        ("{priorityClassName: unknown}", None),
-        ("{priorityClassName: system-node-critical, priority: 5}", 5),
+        ("{priorityClassName: system-node-critical, containers: [{name: a}]}", 2_000_001_000),
+        ("{priorityClassName: unknown, containers: [{name: a}]}", None),
+        ("{priorityClassName: system-node-critical, priority: 5, containers: [{name: a}]}", 5),
     ],
     ids=["a built-in class", "an unknown class", "a priority in the spec"],
 )
@@ -232,7 +234,10 @@ def test_a_priority_class_is_resolved_unless_the_pod_has_a_priority(
 
 def test_an_object_without_missing_defaults_is_unchanged(tmp_path: Path) -> None:
     pod = read_cluster(tmp_path, to_json(POD)).objects[0]
-    assert msgspec.to_builtins(pod) == {"metadata": POD["metadata"], "spec": POD["spec"]}
+    assert msgspec.to_builtins(pod) == {
+        "metadata": POD["metadata"],
+        "spec": {"schedulerName": "default-scheduler", "containers": ({"name": "a"},)},
+    }
 
 
 SCALARS = {
@@ -245,15 +250,15 @@ SCALARS = {
 
 @pytest.mark.parametrize(("scalar", "value"), SCALARS.values(), ids=SCALARS.keys())
 def test_yaml_scalars_are_read_as_kubernetes_reads_them(tmp_path: Path, scalar: str, value: str) -> None:
-    text = f"apiVersion: v1\nkind: Service\nmetadata:\n  name: s\n  labels:\n    a: {scalar}\n"
+    text = f"apiVersion: v1\nkind: Service\nmetadata:\n  name: s\n  annotations:\n    a: {scalar}\n"
     service = read_cluster(tmp_path, text).objects[0]
     assert isinstance(service, Service)
-    assert service.metadata.labels == {"a": value}
+    assert service.metadata.annotations == {"a": value}
 
 
 def test_keys_that_are_not_strings_become_strings(tmp_path: Path) -> None:
-    text = "apiVersion: v1\nkind: Service\nmetadata: {name: s, labels: {true: a, 7: b, !!str 0x_: c}}\n"
-    assert read_cluster(tmp_path, text).objects[0].metadata.labels == {"true": "a", "7": "b", "0x_": "c"}
+    text = "apiVersion: v1\nkind: Service\nmetadata: {name: s, annotations: {true: a, 7: b, !!str 0x_: c}}\n"
+    assert read_cluster(tmp_path, text).objects[0].metadata.annotations == {"true": "a", "7": "b", "0x_": "c"}
 
 
 @pytest.mark.parametrize(
@@ -261,14 +266,16 @@ def test_keys_that_are_not_strings_become_strings(tmp_path: Path) -> None:
     [("0o17", 15), ("017", 15), ("0x1f", 31), ("1_000", 1000), ("-5", -5), ("!!int 7", 7)],
 )
 def test_yaml_numbers_are_read_as_kubernetes_reads_them(tmp_path: Path, scalar: str, value: int) -> None:
-    text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {{priority: {scalar}}}\n"
+    text = (
+        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {{priority: {scalar}, containers: [{{name: a}}]}}\n"
+    )
     pod = read_cluster(tmp_path, text).objects[0]
     assert isinstance(pod, Pod)
     assert pod.spec.priority == value
 
 
 def test_the_cache_has_nodes_assigned_pods_and_pending_pods_in_any_file_order(tmp_path: Path) -> None:
-    assigned = {**POD, "metadata": {"name": "on"}, "spec": {"nodeName": "n1"}}
+    assigned = {**POD, "metadata": {"name": "on"}, "spec": {**POD["spec"], "nodeName": "n1"}}
     finished = {**POD, "metadata": {"name": "finished"}, "status": {"phase": "Succeeded"}}
     cache = load_cache(read_cluster(tmp_path, to_json(make_list(assigned, POD, finished, NODE))))
     assert list(cache.snapshot().names) == ["n1"]
@@ -279,7 +286,8 @@ def test_the_cache_has_nodes_assigned_pods_and_pending_pods_in_any_file_order(tm
 
 def test_the_cache_has_the_pending_pods_of_the_named_schedulers_and_all_assigned_pods(tmp_path: Path) -> None:
     def make_member(name: str, scheduler: str, node: str = "") -> dict[str, Any]:
-        spec = {"schedulerName": scheduler, "nodeName": node, "schedulingGroup": {"podGroupName": "ring"}}
+        group = {"podGroupName": "ring"}
+        spec = {**POD["spec"], "schedulerName": scheduler, "nodeName": node, "schedulingGroup": group}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
     members = [make_member("a", "one"), make_member("b", "two"), make_member("c", "two", "n1")]
@@ -289,7 +297,7 @@ def test_the_cache_has_the_pending_pods_of_the_named_schedulers_and_all_assigned
 
 
 def test_an_object_with_generate_name_has_the_prefix_and_a_number(tmp_path: Path) -> None:
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "job-"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "job-"}, "spec": POD["spec"]}
     assert names(read_cluster(tmp_path, to_json(make_list(pod, pod)))) == ["Pod job-1", "Pod job-2"]
 
 

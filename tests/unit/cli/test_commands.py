@@ -124,7 +124,8 @@ def test_explain_without_pending_pods_names_the_namespace_and_the_labels(extende
 @pytest.mark.parametrize("command", ["explain", "simulate"])
 def test_pending_pods_of_other_schedulers_are_counted(extender: Command, command: str) -> None:
     others = "".join(
-        f"---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{schedulerName: {scheduler}}}\n"
+        f"---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\n"
+        f"spec: {{schedulerName: {scheduler}, containers: [{{name: a}}]}}\n"
         for name, scheduler in (("a", "extender"), ("b", "extender"), ("c", "another"))
     )
     status, _, err = extender(command, "-f", "-", stdin=CLUSTER + others)

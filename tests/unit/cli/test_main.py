@@ -13,7 +13,10 @@ from extender import __version__
 from extender.cli.recording_options import read_inputs
 
 NODE = '{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"},"status":{"allocatable":{"pods":"10"}}}'
-POD = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default"}}'
+POD = (
+    '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default"},'
+    '"spec":{"containers":[{"name":"a"}]}}'
+)
 
 
 Command = Callable[..., tuple[int, str, str]]
@@ -142,7 +145,7 @@ class _Terminal(io.StringIO):
 def test_a_terminal_shows_a_progress_bar_that_is_erased_at_the_end(
     extender: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pods = "".join(f'{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p{i}"}}}}\n' for i in range(4))
+    pods = "".join(POD.replace('"name":"a","namespace"', f'"name":"p{i}","namespace"') + "\n" for i in range(4))
     terminal = _Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     status, _, _ = extender("simulate", "-f", "-", stdin=NODE + pods)

@@ -158,6 +158,8 @@ CASES = {
 
 @pytest.mark.parametrize(("node", "labels", "spec", "lines"), CASES.values(), ids=CASES.keys())
 def test_a_rejection_is_explained(tmp_path: Path, node: str, labels: str, spec: str, lines: list[str]) -> None:
+    if "containers" not in spec:
+        spec = "{containers: [{name: a}], " + spec[1:]
     assert near_misses(tmp_path, NODE % (node, labels, spec)) == [NearMiss("n1", tuple(lines))]
 
 
@@ -170,7 +172,7 @@ def near_misses(tmp_path: Path, text: str) -> list[NearMiss]:
 
 
 def test_a_full_node_is_explained(tmp_path: Path) -> None:
-    text = (NODE % ("", "{}", "{}")).replace("pods: 3", "pods: 1")
+    text = (NODE % ("", "{}", "{containers: [{name: a}]}")).replace("pods: 3", "pods: 1")
     assert near_misses(tmp_path, text) == [NearMiss("n1", ("Too many pods: the node has 1, and allows at most 1",))]
 
 
@@ -178,7 +180,7 @@ def test_a_skew_is_explained(tmp_path: Path) -> None:
     other = (
         "apiVersion: v1\nkind: Node\nmetadata: {name: n2, labels: {zone: b}}\nstatus: {allocatable: {pods: 0}}\n---\n"
     )
-    spec = SPREAD.replace("{topo", "{containers: [], topo") % "zone"
+    spec = SPREAD.replace("{topo", "{containers: [{name: a}], topo") % "zone"
     assert near_misses(tmp_path, other + NODE % ("", "{app: web}", spec)) == [
         NearMiss(
             "n1",

@@ -81,7 +81,12 @@ def test_an_option_of_a_live_cluster_contradicts_a_file(extender: Command, optio
 def test_namespace_and_labels_select_pending_pods_of_a_recording(extender: Command) -> None:
     pods = "".join(
         json.dumps(
-            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace, "labels": labels}}
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": namespace, "labels": labels},
+                "spec": {"containers": [{"name": "a"}]},
+            }
         )
         + "\n"
         for name, namespace, labels in (("a", "x", {"app": "w"}), ("b", "y", {"app": "w"}), ("c", "x", {}))
@@ -98,7 +103,7 @@ def test_namespace_and_labels_select_pending_pods_of_a_recording(extender: Comma
 def test_a_later_file_replaces_a_node_with_override(extender: Command, tmp_path: Path) -> None:
     file = tmp_path / "node.json"
     file.write_text(NODE.replace('"10"', '"0"'))
-    pod = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}\n'
+    pod = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"a"}]}}\n'
     arguments = ("explain", "-f", "-", "-f", str(file), "--exit-code")
     assert extender(*arguments, stdin=NODE + pod)[0] == 4
     assert extender(*arguments, "--override", stdin=NODE + pod)[0] == 3

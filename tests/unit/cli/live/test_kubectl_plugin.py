@@ -17,6 +17,7 @@ status: {allocatable: {cpu: 2, memory: 4Gi, pods: 10}}
 apiVersion: v1
 kind: Pod
 metadata: {name: web}
+spec: {containers: [{name: a}]}
 """
 
 

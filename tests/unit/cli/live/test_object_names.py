@@ -22,7 +22,7 @@ def test_without_kubectl_there_are_no_names(monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_a_large_recording_is_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
-    file.write_text("{kind: Pod, apiVersion: v1, metadata: {name: web}}")
+    file.write_text("{kind: Pod, apiVersion: v1, metadata: {name: web}, spec: {containers: [{name: a}]}}")
     assert list_recorded_names(Pod, [str(file)]) == ["default/web"]
     monkeypatch.setattr(object_names, "_MAX_FILE_BYTES", 9)
     assert list_recorded_names(Pod, [str(file)]) == []
