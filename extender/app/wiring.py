@@ -28,7 +28,7 @@ from extender.framework.profile_builder import ProfileSet, build_profiles
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import ResultCache
 from extender.logs.klog import verbosity
-from extender.plugins.registry import BUILT_IN_PLUGINS, load_registry
+from extender.plugins.registry import BUILT_IN_PLUGINS, load_valid_plugins
 from extender.volumes.in_tree_limits import get_limit_variable_error
 
 log = logging.getLogger("extender.app")
@@ -93,10 +93,15 @@ def build_setup(
     if has_coscheduling(configuration):
         configuration, gates = replace_coscheduling(configuration, gates)
     full_configuration = add_gated_plugins(configuration, gates)
-    profile_set = build_profiles(full_configuration, load_registry(), gates, shared_state)
+    registry, plugin_errors = load_valid_plugins()
+    try:
+        profile_set = build_profiles(full_configuration, registry, gates, shared_state)
+    except ConfigError as error:
+        raise ConfigError([*plugin_errors, *error.errors]) from error
     plugin_names = {name for profile in profile_set.profiles.values() for name in profile.plugins}
     warning = get_limit_variable_error() if plugin_names & _PLUGINS_WITH_LIMIT_VARIABLE else None
-    return SchedulerSetup(full_configuration, profile_set, gates, (*warnings, *filter(None, (warning,))))
+    all_warnings = (*map(str, plugin_errors), *warnings, *filter(None, (warning,)))
+    return SchedulerSetup(full_configuration, profile_set, gates, all_warnings)
 
 
 def load_setup(

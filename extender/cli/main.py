@@ -71,6 +71,7 @@ With --exit-code: 0 all pods fit, 3 a pod has to wait, 4 error."""
 
 _FAILED: Final = 1
 _BAD_INPUT: Final = 2
+_INTERRUPTED: Final = 130
 
 
 class _Commands(TyperGroup):
@@ -166,15 +167,17 @@ def main(program: str = "extender", commands_by_alias: Mapping[str, str] | None 
         import_module("typer.completion").completion_init()
     try:
         app(prog_name=program, obj=dict(commands_by_alias or {}))  # Typer adds to it
-    except Exception as error:  # noqa: BLE001  the outermost handler
-        lines, status = _describe_exception(error)
-        for line in lines:
-            write_error(line)
-        sys.exit(ERROR if EXIT_CODE_FLAG in sys.argv else status)
     except SystemExit as error:
         if error.code in {_FAILED, _BAD_INPUT} and EXIT_CODE_FLAG in sys.argv:
             sys.exit(ERROR)
         raise
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    except BaseException as error:  # noqa: BLE001  the outermost handler; code of plugins may raise anything
+        lines, status = _describe_exception(error)
+        for line in lines:
+            write_error(line)
+        sys.exit(ERROR if EXIT_CODE_FLAG in sys.argv else status)
 
 
 def _open_closed_streams() -> None:
@@ -188,7 +191,7 @@ def _open_closed_streams() -> None:
             setattr(sys, name, stream)
 
 
-def _describe_exception(error: Exception) -> tuple[list[str], int]:
+def _describe_exception(error: BaseException) -> tuple[list[str], int]:
     """Return the lines that describe an exception, and the exit status."""
     match error:
         case InputError() | ConfigError():

@@ -13,7 +13,7 @@ from extender.config.model import API_VERSION, KIND
 from extender.framework.profile_builder import get_extension_points
 from extender.plugins.gpu_share.args import FILL, SCORE_POLICIES
 from extender.plugins.gpu_share.target_workload import TargetPod
-from extender.plugins.registry import load_registry
+from extender.plugins.registry import load_valid_plugins
 
 FILL_WITHOUT_WAITING: Final = "FillNoWait"
 """Fill with every pod placed that fits. Fill itself is the only policy that makes pods wait although a GPU is free."""
@@ -47,7 +47,7 @@ def find_policies(names: Iterable[str]) -> list[Policy]:
     Raises:
         UnknownPolicyError: a name is unknown.
     """
-    registry = load_registry()
+    registry, plugin_errors = load_valid_plugins()
     plugins = sorted(name for name, plugin in registry.items() if "score" in get_extension_points(plugin))
     policies = []
     for name in dict.fromkeys(names):
@@ -57,6 +57,7 @@ def find_policies(names: Iterable[str]) -> list[Policy]:
             hint = f"; did you mean {names_by_lower_case[suggestions[0]]}?" if suggestions else "."
             raise UnknownPolicyError(
                 f'there is no policy "{name}"{hint} Use {", ".join(POLICIES)} or a Score plugin that is installed'
+                + "".join(f"; {error}" for error in plugin_errors)
             )
         policies.append(Policy(name, is_plugin=name not in POLICIES))
     return policies
@@ -85,7 +86,7 @@ def _make_configuration(policy: Policy, target_workload: Sequence[TargetPod], se
         "preBind": ["GpuShare"],
         "bind": ["DefaultBinder"],
     }
-    if policy.is_plugin and "preScore" in get_extension_points(load_registry()[score_plugin]):
+    if policy.is_plugin and "preScore" in get_extension_points(load_valid_plugins()[0][score_plugin]):
         points["preScore"] = [score_plugin]
     plugins = {point: {"enabled": [{"name": name} for name in names]} for point, names in points.items()}
     return {

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from math import isnan
+from numbers import Real
 from pathlib import PurePath
 from types import FrameType, TracebackType
 from typing import Any, Final
 
 _OWN_PACKAGE: Final = "extender"
 
-PLUGIN_EXCEPTIONS: Final = (Exception, SystemExit)
+PLUGIN_EXCEPTIONS: Final = (Exception, SystemExit, GeneratorExit)
 """What the code of a plugin may raise. A plugin that calls `sys.exit` fails like any other, and the process goes on."""
 
 DEFINING_MODULE: Final = "defining_module"
@@ -66,7 +67,7 @@ def check_sort_key(sort_key: Callable[..., Any]) -> Callable[..., Any]:
             key = sort_key(self, entry)
         except PLUGIN_EXCEPTIONS as error:
             raise SortKeyError(self.name, format_exception(error, get_defining_module(self))) from error
-        if not isinstance(key, tuple) or any(isinstance(item, float) and isnan(item) for item in key):
+        if not isinstance(key, tuple) or not all(isinstance(item, Real) and not isnan(item) for item in key):
             raise SortKeyError(self.name, f"returned {key!r:.100}, want a tuple of numbers")
         return key
 

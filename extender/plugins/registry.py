@@ -107,24 +107,35 @@ def load_registry() -> PluginRegistry:
 
     Raises:
         ConfigError: an installed plugin cannot be imported, violates the plugin contract, or has a name already in use.
+    """
+    registry, errors = load_valid_plugins()
+    if errors:
+        raise ConfigError(errors)
+    return registry
+
+
+def load_valid_plugins() -> tuple[PluginRegistry, list[FieldError]]:
+    """Return the valid plugins by name, and the errors of the installed plugins that cannot be used.
+
+    If two packages have a plugin of one name, none of these two can be used. A built-in plugin can.
 
     Source: pkg/scheduler/framework/runtime/registry.go, Registry.Merge (1.36).
     """
-    registry = {plugin.name: plugin for plugin in BUILT_IN_PLUGINS}
-    errors: list[FieldError] = []
+    built_in_plugins = {plugin.name: plugin for plugin in BUILT_IN_PLUGINS}
+    registry, errors = dict(built_in_plugins), list[FieldError]()
+    ambiguous_names = set[str]()
     for entry_point in find_installed_entry_points():
         plugin = _load_plugin(entry_point, errors)
         if plugin is None:
             continue
         if plugin.name in registry:
-            errors.append(
-                FieldError(_describe_entry_point(entry_point), f"a plugin named {plugin.name} already exists")
-            )
+            errors.append(_make_error(entry_point, f"a plugin named {plugin.name} already exists"))
+            ambiguous_names.add(plugin.name)
         else:
             registry[plugin.name] = plugin
-    if errors:
-        raise ConfigError(errors)
-    return registry
+    for name in ambiguous_names - built_in_plugins.keys():
+        del registry[name]
+    return registry, errors
 
 
 def find_installed_entry_points() -> Iterable[EntryPoint]:
@@ -132,9 +143,10 @@ def find_installed_entry_points() -> Iterable[EntryPoint]:
     return sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry_point: entry_point.name)
 
 
-def _describe_entry_point(entry_point: EntryPoint) -> str:
+def _make_error(entry_point: EntryPoint, message: str) -> FieldError:
     package = entry_point.dist.name if entry_point.dist else "an installed package"
-    return f'plugin "{entry_point.name}" of {package} ({entry_point.value})'
+    fix = f"; pip uninstall {package} removes it" if entry_point.dist else ""
+    return FieldError(f'plugin "{entry_point.name}" of {package} ({entry_point.value})', f"{message}{fix}")
 
 
 def _load_plugin(entry_point: EntryPoint, errors: list[FieldError]) -> type[Any] | None:
@@ -142,14 +154,14 @@ def _load_plugin(entry_point: EntryPoint, errors: list[FieldError]) -> type[Any]
     try:
         loaded_object = entry_point.load()
     except DefinitionError as error:
-        errors.append(FieldError(_describe_entry_point(entry_point), str(error)))
+        errors.append(_make_error(entry_point, str(error)))
         return None
     except PLUGIN_EXCEPTIONS as error:
         location = find_source_location(error.__traceback__, entry_point.module)
         message = f"cannot be imported: {type(error).__name__}: {error}" + (f" ({location})" if location else "")
-        errors.append(FieldError(_describe_entry_point(entry_point), message))
+        errors.append(_make_error(entry_point, message))
         return None
     plugin = unwrap_plugin(loaded_object)
     messages = validate_plugin(plugin)
-    errors.extend(FieldError(_describe_entry_point(entry_point), message) for message in messages)
+    errors.extend(_make_error(entry_point, message) for message in messages)
     return plugin if isinstance(plugin, type) and not messages else None

@@ -4,6 +4,8 @@ Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.moveToAct
 PriorityQueue.runPreEnqueuePlugins (1.37).
 """
 
+import logging
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,6 +13,7 @@ from typing import Any, Final
 from extender.basics.heap import KeyedHeap
 from extender.cache.pod_info import PodInfo
 from extender.framework.events import ClusterEvent
+from extender.framework.plugin_errors import SortKeyError
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
 from extender.queueing.backoff_queue import BackoffQueue
@@ -22,6 +25,11 @@ from extender.queueing.queued_entities import (
     get_queued_group_key,
 )
 from extender.queueing.queueing_hints import QueueingHints, QueueingStrategy
+
+log = logging.getLogger("extender.queueing")
+
+_LAST: Final = (math.inf,)
+"""The sort key of an entity for which the QueueSort plugin fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +109,13 @@ class EntityQueues:
         profile = next(iter(profiles.values()))
 
         def sort_key(entity: QueuedEntity) -> Any:
-            return profile.queue_sort.sort_key(entity.queue_sort_entry)
+            try:
+                return profile.queue_sort.sort_key(entity.queue_sort_entry)
+            except SortKeyError as error:
+                self._log_sort_key_error(entity, error)
+                return _LAST
 
+        self._has_logged_sort_key_error = False
         self._run_pre_enqueue, self._on_move = run_pre_enqueue, on_move
         self.hints, self.settings, self.release = hints, settings, profile.release
         self.active_q: KeyedHeap[QueuedEntity] = KeyedHeap(lambda entity: entity.key, sort_key)
@@ -113,6 +126,12 @@ class EntityQueues:
             align_to_windows=settings.pop_from_backoff_q,
         )
         self.unschedulable_entities: dict[str, QueuedEntity] = {}
+
+    def _log_sort_key_error(self, entity: QueuedEntity, error: SortKeyError) -> None:
+        """Log the first error only, because a plugin that fails usually fails for each pod."""
+        if not self._has_logged_sort_key_error:
+            self._has_logged_sort_key_error = True
+            log.error("%s; pods for which it fails, such as %s, are sorted last", error, entity.key)
 
     def __iter__(self) -> Iterator[QueuedEntity]:
         yield from self.active_q

@@ -201,7 +201,38 @@ def test_a_misspelled_plugin_is_rejected_with_a_suggestion(folder: Path) -> None
 
 def test_an_invalid_plugin_is_rejected_with_its_package(folder: Path) -> None:
     (folder / "trial_module.py").write_text(SOURCE.replace("def fails(pod, node)", "def fails(pod)"))
-    process = explain(folder, "Slow")
+    process = explain(folder, "Fails")
     assert process.returncode == 2
-    want = 'plugin "Fails" of trial (trial_module:fails): plugin "Fails": fails takes (pod), want (pod, node)'
+    want = (
+        'plugin "Fails" of trial (trial_module:fails): plugin "Fails": fails takes (pod), want (pod, node); '
+        "pip uninstall trial removes it"
+    )
     assert want in process.stderr
+
+
+def install_copy(folder: Path, source: str) -> None:
+    """Install another package, `copy`, whose entry point `Twin` is the function `fails` of *source*."""
+    info = folder / "copy-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: copy\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[extender.plugins]\nTwin = copy_module:fails\n")
+    (folder / "copy_module.py").write_text(source)
+
+
+def test_an_invalid_plugin_that_no_profile_names_is_a_note(folder: Path) -> None:
+    install_copy(folder, "1 / 0")
+    process = explain(folder, "Slow", "-o", "json")
+    assert process.returncode == 0
+    assert process.stderr.splitlines()[0] == (
+        'extender: note: plugin "Twin" of copy (copy_module:fails): cannot be imported: '
+        "ZeroDivisionError: division by zero (copy_module.py:1); pip uninstall copy removes it"
+    )
+    assert sorted(json.loads(process.stdout)["pods"]) == ["default/job", "default/web"]
+
+
+def test_no_plugin_of_two_packages_with_one_name_is_used(folder: Path) -> None:
+    install_copy(folder, SOURCE)
+    process = explain(folder, "Fails")
+    assert process.returncode == 2
+    assert "a plugin named Fails already exists; pip uninstall copy removes it" in process.stderr
+    assert 'PreFilterPlugin "Fails" does not exist' in process.stderr

@@ -104,13 +104,14 @@ def test_skipped_kinds_are_listed_on_standard_error(extender: Command) -> None:
     ("raised", "line"),
     [
         (RuntimeError("the moon"), "extender: internal error: RuntimeError: the moon\n"),
+        (GeneratorExit("closed"), "extender: internal error: GeneratorExit: closed\n"),
         (OSError(errno.ENOSPC, "No space left on device"), "extender: No space left on device\n"),
         (OSError(errno.EIO, "Input/output error", "f"), "extender: f: Input/output error\n"),
     ],
-    ids=["a bug", "an OS error", "an OS error with a file"],
+    ids=["a bug", "no error", "an OS error", "an OS error with a file"],
 )
 def test_any_other_exception_is_one_line_and_status_1(
-    extender: Command, monkeypatch: pytest.MonkeyPatch, raised: Exception, line: str
+    extender: Command, monkeypatch: pytest.MonkeyPatch, raised: BaseException, line: str
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise raised

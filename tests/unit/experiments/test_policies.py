@@ -11,6 +11,7 @@ from extender.experiments.runner import run_experiment
 from extender.framework.per_node import unwrap_plugin
 from extender.plugin import NodeInfo, Pod, score_plugin
 from extender.plugins.gpu_share.target_workload import TargetPod
+from extender.plugins.registry import load_registry
 from tests.unit.experiments.small_trace import small_trace
 
 WORKLOAD = (TargetPod(1000, 500, 1),)
@@ -58,9 +59,9 @@ def test_fill_without_waiting_is_a_policy_of_its_own() -> None:
 
 
 def test_an_installed_score_plugin_replaces_the_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    registry: dict[str, Any] = {**policies.load_registry(), "LeastCpu": unwrap_plugin(least_cpu)}
-    monkeypatch.setattr(policies, "load_registry", lambda: registry)
-    monkeypatch.setattr(wiring, "load_registry", lambda: registry)
+    registry: dict[str, Any] = {**load_registry(), "LeastCpu": unwrap_plugin(least_cpu)}
+    monkeypatch.setattr(policies, "load_valid_plugins", lambda: (registry, []))
+    monkeypatch.setattr(wiring, "load_valid_plugins", lambda: (registry, []))
     (policy,) = find_policies(["LeastCpu"])
     profile = build_setup(policy, WORKLOAD, 7).first_profile
     assert [weighted.plugin.name for weighted in profile.score_plugins] == ["LeastCpu"]

@@ -47,6 +47,12 @@ def return_nothing(self, entry):
 
 def return_nan(self, entry):
     return 1.0, float("nan")
+
+def return_text(self, entry):
+    return ("high",)
+
+def close(self, entry):
+    raise GeneratorExit
 """
 
 
@@ -138,8 +144,10 @@ SORTING = load("sorting", "/srv/site-packages/sorting.py", QUEUE_SORT_SOURCE)
         (SORTING.fail, "KeyError: 'team' (sorting.py:8)"),
         (SORTING.return_nothing, "returned None, want a tuple of numbers"),
         (SORTING.return_nan, "returned (1.0, nan), want a tuple of numbers"),
+        (SORTING.return_text, "returned ('high',), want a tuple of numbers"),
+        (SORTING.close, "GeneratorExit (sorting.py:20)"),
     ],
-    ids=["it exits", "it raises", "it returns nothing", "a part is no number"],
+    ids=["it exits", "it raises", "it returns nothing", "a part is no number", "a part is text", "it raises no error"],
 )
 def test_an_invalid_sort_key_names_the_plugin(sort_key: Any, message: str) -> None:
     with pytest.raises(SortKeyError) as caught:

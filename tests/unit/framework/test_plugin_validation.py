@@ -36,7 +36,8 @@ def test_an_invalid_plugin_is_rejected_when_it_is_loaded(
     with pytest.raises(ConfigError) as error:
         load_registry()
     want = case["want"].replace("{module}", module)
-    assert str(error.value) == f'plugin "entry" of wrong-package ({module}:plugin): {want}'
+    fix = "pip uninstall wrong-package removes it"
+    assert str(error.value) == f'plugin "entry" of wrong-package ({module}:plugin): {want}; {fix}'
 
 
 def test_a_valid_plugin_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
