@@ -70,8 +70,8 @@ def test_an_assumed_pod_counts_until_it_is_forgotten() -> None:
     pod = make_pod("web", requests={"cpu": "300m"})
     cache = make_cluster(make_node("n1"), pod)
 
-    cache.assume(pod, "n1")
-    assert requested(cache, "n1") == 300
+    assumed_pod = cache.assume(pod, "n1")
+    assert (assumed_pod.node_name, assumed_pod.assumed, requested(cache, "n1")) == ("n1", True, 300)
     assert cache.is_assumed(pod.metadata.uid)
     assert dict(cache.pending_pods) == {}
 
@@ -327,26 +327,25 @@ def test_two_snapshots_without_a_write_between_them_are_the_same() -> None:
     assert cache.snapshot() is first
 
 
-def test_a_pod_is_nominated_until_it_is_assumed() -> None:
-    pod = make_pod("web", priority=5)
-    cache = make_cluster(make_node("n1"), pod)
+def test_a_pod_without_a_uid_is_identified_by_its_key() -> None:
+    cache, pending = make_cluster(make_node("n1")), make_pod("web", metadata={"uid": ""}, requests={"cpu": "300m"})
+    cache.add_or_update_pod(pending)
+    cache.nominate(pending, "n1")
+    assert cache.find_nominated_node("default/web") == "n1"
+    cache.assume(pending, "n1")
+    assert (list(cache.assigned_pods), list(cache.pending_pods)) == (["default/web"], [])
+    cache.forget(pending)
+    assert (list(cache.assigned_pods), list(cache.pending_pods)) == ([], ["default/web"])
+    cache.add_or_update_pod(make_pod("web", metadata={"uid": ""}, node="n1", requests={"cpu": "200m"}))
+    assert (list(cache.assigned_pods), list(cache.pending_pods)) == (["default/web"], [])
+    assert requested(cache, "n1") == 200
 
-    cache.nominate(pod, "n1")
-    assert [pod_info.key for pod_info in cache.snapshot().nominated_pods("n1")] == ["default/web"]
 
-    cache.assume(pod, "n1")
-    assert cache.snapshot().nominated_pods("n1") == ()
-
-
-def test_a_pod_is_nominated_for_one_node_at_a_time() -> None:
-    pod = make_pod("web")
-    cache = make_cluster(make_node("n1"), make_node("n2"), pod)
-
-    cache.nominate(pod, "n1")
-    cache.nominate(pod, "n2")
-
-    assert [pod_info.key for pod_info in cache.snapshot().nominated_pods("n1")] == []
-    assert [pod_info.key for pod_info in cache.snapshot().nominated_pods("n2")] == ["default/web"]
+def test_an_old_state_without_a_node_does_not_take_a_pod_off_its_node() -> None:
+    cache = make_cluster(make_node("n1"), make_pod("web", node="n1", requests={"cpu": "300m"}))
+    cache.add_or_update_pod(make_pod("web", requests={"cpu": "300m"}))
+    assert (list(cache.assigned_pods), list(cache.pending_pods)) == (["uid-default-web"], [])
+    assert requested(cache, "n1") == 300
 
 
 def test_a_fork_and_its_cache_are_changed_independently() -> None:

@@ -156,7 +156,8 @@ def test_one_gated_member_gates_its_group() -> None:
     assert counts(harness) == {"gated": 2}
     harness.gated.clear()
     harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 101)
-    assert names(pop_group(harness)) == "ab"
+    group = pop_group(harness)
+    assert (names(group), group.gating_plugin) == ("ab", "")
 
 
 def test_the_members_of_a_gated_group_are_checked_once_until_the_last_gated_one_passes() -> None:

@@ -74,6 +74,7 @@ def test_a_preemption_of_terminating_victims_evicts_nothing(release: Release, pr
     assert [api_call.name for api_call in harness.api.calls] == ["high"]
     assert harness.cache.find_nominated_node(preemptor.metadata.uid) == "n1"
     assert harness.cache.find_nominated_node(nominated_pod.metadata.uid) == "n1"
+    assert harness.queue_of("high") == "unschedulable"
     assert get_metric(harness, "scheduler_preemption_victims_count") == preemptions
     assert get_metric(harness, 'scheduler_preemption_goroutines_execution_total{result="success"}') == ""
 

@@ -96,12 +96,34 @@ def test_a_failure_in_the_binding_cycle_requeues_other_pods() -> None:
     """Source: pkg/scheduler/schedule_one.go, Scheduler.handleBindingCycleError (1.36)."""
     plugin = OnlyOne()
     harness, _ = make_harness(plugin)
+    harness.context.nominate_before_binding = False  # the end of a nomination would requeue other pods too
     harness.api.errors["binding"] = [ServerError("etcd is down", 500)] * 4
 
     harness.attempt()
 
     assert plugin.unreserved == 1
     assert (harness.queue_of("web"), harness.queue_of("other")) == ("backoff", "backoff")
+
+
+def test_a_waiting_pod_that_is_rejected_requeues_other_pods_but_not_itself() -> None:
+    """Source: pkg/scheduler/schedule_one.go, Scheduler.handleBindingCycleError (1.36)."""
+    harness, pod = make_harness(OnlyOne(permit=WAIT))
+    harness.context.nominate_before_binding = False
+
+    async def test() -> None:
+        await harness.scheduler.schedule_one()
+        await asyncio.sleep(0)
+        waiting_pod = harness.context.waiting_pods.get(pod.metadata.uid)
+        assert waiting_pod is not None
+        waiting_pod.reject("OnlyOne", "no quorum")
+        harness.scheduler.resume_decided_pods()
+        while len(asyncio.all_tasks()) > 1:
+            await asyncio.sleep(0)
+
+    asyncio.run(test())
+
+    assert harness.events.recorded == [("default/web", "FailedScheduling", "0/1 nodes are available: 1 no quorum.")]
+    assert (harness.queue_of("web"), harness.queue_of("other")) == ("unschedulable", "backoff")
 
 
 def test_a_rejection_by_pre_bind_is_retried_like_an_error() -> None:

@@ -102,12 +102,13 @@ def test_an_idle_loop_retries_at_the_end_of_the_second_in_which_the_backoff_expi
 
 
 def test_an_idle_loop_does_not_turn_again_before_the_clock_has_moved() -> None:
-    """A timer may fire a moment before it is due, here just before the end of a second."""
+    """It was woken once. A timer may fire a moment before it is due, here just before the end of a second."""
     harness = SchedulerHarness(make_node("n1"))
     flush_times: list[float] = []
 
     async def main() -> None:
-        loop, stop_event = current_loop(), asyncio.Event()
+        loop, wake_event, stop_event = current_loop(), asyncio.Event(), asyncio.Event()
+        wake_event.set()
         loop.suspend(math.nextafter(1001.0, 0.0) - loop.time())
         harness.context.clock = loop
         run_periodic_tasks = harness.scheduler.run_periodic_tasks
@@ -119,7 +120,7 @@ def test_an_idle_loop_does_not_turn_again_before_the_clock_has_moved() -> None:
                 stop_event.set()
 
         harness.scheduler.run_periodic_tasks = record_time  # type: ignore[method-assign]
-        await asyncio.wait_for(harness.scheduler.run(asyncio.Event(), stop_event), 10)
+        await asyncio.wait_for(harness.scheduler.run(wake_event, stop_event), 10)
 
     run(main())
     assert flush_times == pytest.approx([1001.0, 1001.001, 1002.0, 1003.0], abs=1e-9)
