@@ -1,15 +1,22 @@
-"""The settings of the scheduling queue, and pods that a QueueSort plugin cannot sort."""
+"""The settings of the queue, pods that a QueueSort plugin cannot sort, and how an event requeues a pod group."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
+from extender.cache.group_hierarchy import make_group_key
+from extender.cache.pod_info import PodInfo
+from extender.framework.events import ClusterEvent, QueueingHint
 from extender.framework.plugin_errors import check_sort_key
 from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
+from extender.queueing.queued_entities import QueuedPodGroupInfo, QueuedPodInfo
+from extender.queueing.queueing_hints import QueueingStrategy
 from tests.build import make_cluster, make_pod
+from tests.pod_group_builders import make_group_member
 from tests.unit.cycle.fakes import make_profile
+from tests.unit.queueing.builders import NODE_ADD, NodeAddPlugin, QueueHarness, make_pod_info
 
 
 def test_the_defaults_are_those_of_kube_scheduler() -> None:
@@ -49,3 +56,52 @@ def test_pods_for_which_the_queue_sort_plugin_fails_are_sorted_last(caplog: pyte
         "running QueueSort plugin \"ByRank\": KeyError: 'rank'; pods for which it fails, such as default/a, "
         "are sorted last"
     ]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a group: whether its plugin rejected it or waits for the event, and whether its hint is Queue."""
+
+    waits: bool = False
+    hint: bool = False
+
+
+STRATEGIES: dict[str, tuple[list[Member], QueueingStrategy]] = {
+    "the event helps no member": ([Member(), Member()], QueueingStrategy.SKIP),
+    "it helps the first member": ([Member(hint=True), Member()], QueueingStrategy.AFTER_BACKOFF),
+    "it helps the last member": ([Member(), Member(hint=True)], QueueingStrategy.AFTER_BACKOFF),
+    "a plugin of the first member waits for it": (
+        [Member(waits=True, hint=True), Member()], QueueingStrategy.IMMEDIATELY
+    ),
+    "a plugin of the last member waits for it": (
+        [Member(hint=True), Member(waits=True, hint=True)], QueueingStrategy.IMMEDIATELY
+    ),
+    "a plugin of the last member waits for another event": (
+        [Member(hint=True), Member(waits=True)], QueueingStrategy.AFTER_BACKOFF
+    ),
+    "all plugins wait for another event": ([Member(waits=True), Member(waits=True)], QueueingStrategy.SKIP),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("members", "strategy"), STRATEGIES.values(), ids=STRATEGIES)
+def test_a_group_is_requeued_by_the_strategy_of_its_most_urgent_member(
+    members: list[Member], strategy: QueueingStrategy
+) -> None:
+    """Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isEntityWorthRequeuing (1.37)."""
+
+    def give_hint(pod: PodInfo, _event: ClusterEvent) -> QueueingHint:
+        return QueueingHint.queue_if(members[int(pod.pod.metadata.name)].hint)
+
+    plugin = NodeAddPlugin("NodeAdd")
+    plugin.hint = give_hint
+    harness = QueueHarness(node_add_plugin=plugin)
+    group = QueuedPodGroupInfo(make_group_key("default/ring"), 0, timestamp=100)
+    for number, member in enumerate(members):
+        pod = QueuedPodInfo(make_pod_info(make_group_member(str(number))), timestamp=100)
+        rejectors = frozenset({"NodeAdd"})
+        pod.pending_plugins, pod.unschedulable_plugins = (
+            (rejectors, frozenset()) if member.waits else (frozenset(), rejectors)
+        )
+        group.add(pod)
+
+    assert harness.queue._queues.get_strategy(group, NODE_ADD) is strategy

@@ -183,11 +183,21 @@ def test_the_members_of_a_gated_group_are_checked_once_until_the_last_gated_one_
 
 def test_a_deleted_gated_member_lets_its_group_pass_on_the_next_event() -> None:
     harness = make_harness(RING)
-    harness.gated.add("b")
-    first, second = add(harness, "ab")
-    harness.queue.delete(second.key, 101)
-    assert counts(harness) == {"gated": 1}
-    harness.queue.delete(first.key, 101)
+    harness.gated.add("c")
+    _, second, third = add(harness, "abc")
+    harness.queue.delete(third.key, 101)
+    assert counts(harness) == {"gated": 2}
+    harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 102)
+    assert counts(harness) == {"active": 2}
+    harness.queue.delete(second.key, 103)
+    assert names(pop_group(harness)) == "a"
+
+
+def test_a_gated_group_without_members_is_removed() -> None:
+    harness = make_harness(RING)
+    harness.gated.add("a")
+    (pod,) = add(harness, "a")
+    harness.queue.delete(pod.key, 101)
     assert counts(harness) == {}
 
 
