@@ -136,6 +136,16 @@ async def is_served(transport: Transport, endpoint: Endpoint) -> bool:
     return endpoint.plural in {resource.name for resource in resources}
 
 
+async def read_resource_version(transport: Transport, list_watch: ListWatch[T]) -> str:
+    """Return the server's current resource version: that of a list of one object, which the server reads from etcd.
+
+    Raises:
+        ApiError: the list failed.
+    """
+    body = await transport.call(list_watch.make_request(PAGE_TIMEOUT, limit="1"))
+    return _decode_list_meta(body, list_watch).resource_version
+
+
 async def list_all(transport: Transport, list_watch: ListWatch[T]) -> ObjectList[T]:
     """List all objects in pages, so that at most two pages are in memory as text.
 

@@ -4,6 +4,10 @@
         ^                  |
         └── 410, malformed ┘                                 list again; missing objects were deleted meanwhile
 
+A watch after a failure could start at a resource version that the server does not have any more: etcd was restored from
+a backup. Such a watch has neither events nor an error. So the server's version is read first, and if it is older than
+ours, the list is read again. client-go does not notice this.
+
 After a failure the reflector waits 0.8 s, doubled up to 30 s, with jitter. After a single 410 it lists again
 immediately, because a healthy server returns 410 too. The deltas of an object are delivered once and in order. A list
 is delivered only as a whole.
@@ -34,7 +38,7 @@ from extender.client.errors import (
     UnauthorizedError,
     UnreachableError,
 )
-from extender.client.listwatch import ListWatch, ObjectList, is_served, list_all
+from extender.client.listwatch import ListWatch, ObjectList, is_served, list_all, read_resource_version
 from extender.client.rate_limit import Backoff, Jitter
 from extender.client.transport import Transport
 from extender.client.watch import IDLE_TIMEOUT, EventType, WatchEvent, watch
@@ -144,6 +148,8 @@ class Reflector(Generic[T]):
     is_optional: bool = False
     missing_kind_hint: str = ""
     _resource_version: str = ""
+    _may_be_restored: bool = False
+    _is_restored: bool = False
     _store: dict[str, T] = field(default_factory=dict)
     _server_errors: int = 0
     _min_retry_seconds: float = 0.0
@@ -171,6 +177,8 @@ class Reflector(Generic[T]):
                 if not self._resource_version and not await self._list():
                     await asyncio.sleep(backoff.compute_next_delay(now()))
                     continue
+                if self._may_be_restored:
+                    await self._check_resource_version()
                 if await self._watch():
                     continue
                 failure, wait = "the server ended the watch immediately", backoff.compute_next_delay(now())
@@ -181,6 +189,7 @@ class Reflector(Generic[T]):
             except ApiError as error:
                 failure, wait = self._handle_error(error), backoff.compute_next_delay(now())
                 is_server_failure = isinstance(error, UnreachableError | ServerError | UnauthorizedError)
+            self._may_be_restored = True
             self.last_error = f"{self.list_watch.endpoint.plural}: {failure}"
             _LOG.log(
                 logging.ERROR if self.forbidden else logging.WARNING,
@@ -235,6 +244,22 @@ class Reflector(Generic[T]):
                 self._resource_version = ""
         return self.missing_kind_hint if isinstance(error, NotFoundError) and self.missing_kind_hint else error.message
 
+    async def _check_resource_version(self) -> None:
+        """Compare our resource version with that of the server.
+
+        Raises:
+            GoneError: the server's version is older.
+            ApiError: the server's version cannot be read.
+        """
+        version = await read_resource_version(self.transport, self.list_watch)
+        self._may_be_restored = False
+        if _is_newer(version, self._resource_version) or version == self._resource_version:
+            return
+        self._is_restored = True
+        raise GoneError(
+            f"the resource version went back from {self._resource_version} to {version}: etcd was restored from a backup"
+        )
+
     def _record_contact(self) -> None:
         self.last_contact = self.clock.monotonic()
         if self.last_error:
@@ -272,11 +297,15 @@ class Reflector(Generic[T]):
             await wait_for_turn()
             self._store_and_deliver(deltas[start : start + DELTA_BATCH])
         self._resource_version = object_list.resource_version
+        self._may_be_restored = self._is_restored = False
         self.synced.set()
         return True
 
     def _diff(self, object_list: ObjectList[T]) -> list[Delta[T]]:
-        """Return the deltas from the store to a new list, deletions first, since they free resources."""
+        """Return the deltas from the store to a new list, deletions first, since they free resources.
+
+        After a restore of etcd, an object may have another state at the same resource version.
+        """
         deletions: list[Delta[T]] = [
             Delta(old, None, inferred=True) for key, old in self._store.items() if key not in object_list.items
         ]
@@ -286,7 +315,8 @@ class Reflector(Generic[T]):
             if old is not None and old.metadata.uid != new.metadata.uid:
                 deletions.append(Delta(old, None, inferred=True))
                 old = None
-            if old is None or old.metadata.resource_version != new.metadata.resource_version:
+            is_unchanged = old is not None and old.metadata.resource_version == new.metadata.resource_version
+            if not is_unchanged or (self._is_restored and old != new):
                 changes.append(Delta(old, new))
         return deletions + changes
 

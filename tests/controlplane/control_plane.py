@@ -133,7 +133,7 @@ class ControlPlane:
         (self.folder / "audit-policy.json").write_text(json.dumps(_AUDIT_POLICY))
         for attempt in range(_START_ATTEMPTS):  # another process may take a port before it is used
             try:
-                self._start_etcd()
+                self.start_etcd()
                 self._port = free_ports(1)[0]
                 self.start_api_server()
             except ProcessEndedError:
@@ -143,7 +143,8 @@ class ControlPlane:
             else:
                 return
 
-    def _start_etcd(self) -> None:
+    def start_etcd(self) -> None:
+        """Start etcd at a new port and wait until it listens."""
         self._etcd_port, peers = free_ports(2)
         command = [
             self._programs.path("etcd"),
@@ -212,6 +213,12 @@ class ControlPlane:
             self._api_server.signal(by)
             self.stop_program(self._api_server)
             self._api_server = None
+
+    def stop_etcd(self) -> None:
+        """Stop etcd, after the API server."""
+        if self._etcd is not None:
+            self.stop_program(self._etcd)
+            self._etcd = None
 
     def start_program(self, command: list[str], name: str = "") -> Process:
         """Start a program that ends with the control plane at the latest. *name* is the name of its log."""

@@ -64,7 +64,12 @@ ScriptedResponse = Reply | Stream | object
 
 
 class ScriptedServer:
-    """The server. Responses are used in order, by `METHOD /path`; a request without one fails the test."""
+    """The server. Responses are used in order, by `METHOD /path`; a request without one fails the test.
+
+    Attributes:
+        requests: the requests, without those of the next attribute.
+        resource_version: the resource version in the response to a list of one object, which needs no script.
+    """
 
     def __init__(
         self, handler: Callable[[ReceivedRequest], ScriptedResponse] | None = None, *, tls: ssl.SSLContext | None = None
@@ -74,6 +79,7 @@ class ScriptedServer:
         self.tls = tls
         self.requests: list[ReceivedRequest] = []
         self.unexpected: list[str] = []
+        self.resource_version = str(2**62)
         self._responses: dict[str, deque[ScriptedResponse]] = defaultdict(deque)
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
@@ -133,6 +139,8 @@ class ScriptedServer:
         url = urlsplit(target)
         query = dict(parse_qsl(url.query))
         content = json.loads(body) if body else None
+        if query.get("limit") == "1":
+            return await self._send_response(Reply(body={"metadata": {"resourceVersion": self.resource_version}}), writer)
         client, client_port = _get_client_name(writer), writer.get_extra_info("peername")[1]
         self.requests.append(
             ReceivedRequest(method, url.path, query, headers, content, current_loop().time(), client, client_port)

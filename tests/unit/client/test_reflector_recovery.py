@@ -10,7 +10,17 @@ import pytest
 
 from extender.api.kinds.pod import Pod
 from extender.client.reflector import Delta, Reflector
-from tests.unit.client.builders import POD_LIST_WATCH, bookmark, error_event, list_reply, make_pod, watch_event
+from tests.unit.client.builders import (
+    POD_LIST_WATCH,
+    PODS,
+    bookmark,
+    error_event,
+    list_reply,
+    make_pod,
+    run_reflector,
+    watch_event,
+    watched_versions,
+)
 from tests.unit.client.scripted_server import (
     CUT,
     SILENCE,
@@ -178,5 +188,23 @@ def test_after_random_failures_the_store_equals_the_server_s_objects(seed: int) 
             assert checker.delta_count > 100
             # Failures cause no flood of requests.
             assert len(server.requests) < 800
+
+    run(main())
+
+
+def test_after_a_failure_the_list_is_read_again_if_the_resource_version_went_back() -> None:
+    """etcd was restored from a backup: the pod b was created after it, and c changed at its old resource version."""
+
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            pods = make_pod("a", 1), make_pod("b", 18), make_pod("c", 9)
+            server.respond(PODS, list_reply(20, *pods), Stream([1.5, CUT]))
+            server.resource_version = "9"
+            server.respond(PODS, list_reply(9, make_pod("a", 1), make_pod("c", 9, node="n1")), Stream([SILENCE]))
+            async with run_reflector(server) as (reflector, recorded):
+                await asyncio.sleep(5)
+                assert recorded.deltas == ["+a@1", "+b@18", "+c@9", "-b@18?", "c@9>9"]
+                assert watched_versions(server) == ["20", "9"]
+                assert (reflector.last_error, reflector.counts.gone) == ("", 1)
 
     run(main())
