@@ -189,7 +189,7 @@ class Reflector(Generic[T]):
             except ApiError as error:
                 failure, wait = self._handle_error(error), backoff.compute_next_delay(now())
                 is_server_failure = isinstance(error, UnreachableError | ServerError | UnauthorizedError)
-            self._may_be_restored = True
+            self._may_be_restored |= is_server_failure
             self.last_error = f"{self.list_watch.endpoint.plural}: {failure}"
             _LOG.log(
                 logging.ERROR if self.forbidden else logging.WARNING,
@@ -257,7 +257,8 @@ class Reflector(Generic[T]):
             return
         self._is_restored = True
         raise GoneError(
-            f"the resource version went back from {self._resource_version} to {version}: etcd was restored from a backup"
+            f"the resource version went back from {self._resource_version} to {version}: "
+            "etcd was restored from a backup"
         )
 
     def _record_contact(self) -> None:
