@@ -5,11 +5,13 @@
     ├── UnreachableError      no response: connection refused, broken or timed out; see `maybe_sent`
     ├── FencedError           not sent: the caller's condition (such as holding the lease) was false
     ├── InvalidResponseError  a malformed or truncated response
+    │   └── ResponseTooLargeError
     ├── UnauthorizedError     401, after the credentials were read again
     ├── ForbiddenError        403
     ├── NotFoundError         404
     ├── ConflictError         409: another client wrote first, or a precondition (uid) failed
-    │   └── AlreadyExistsError
+    │   ├── AlreadyExistsError
+    │   └── PodOnOtherNodeError
     ├── GoneError             410, or a resource version that the server does not have (yet): list again
     ├── TooManyRequestsError  429, after the retries that Retry-After allows
     └── ServerError           500 and above, after the same retries
@@ -91,6 +93,10 @@ class InvalidResponseError(ApiError):
     """The response is malformed or truncated."""
 
 
+class ResponseTooLargeError(InvalidResponseError):
+    """The response has more bytes than the limit of its request."""
+
+
 class UnauthorizedError(ApiError):
     """401."""
 
@@ -109,6 +115,10 @@ class ConflictError(ApiError):
 
 class AlreadyExistsError(ConflictError):
     """409 on a create: the name is taken."""
+
+
+class PodOnOtherNodeError(ConflictError):
+    """A binding of a pod that another scheduler bound to another node."""
 
 
 class GoneError(ApiError):

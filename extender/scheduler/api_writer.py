@@ -8,7 +8,7 @@ from extender.api.codec import DecodeError, decode
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import Group
-from extender.client.errors import ConflictError, NotFoundError
+from extender.client.errors import NotFoundError, PodOnOtherNodeError
 from extender.client.event_broadcaster import EventBroadcaster
 from extender.client.events import Event, make_object_reference
 from extender.client.rest_mapping import Endpoint, get_endpoint
@@ -74,7 +74,7 @@ class ApiWriter:
 
         Raises:
             ApiError: the call failed, or its outcome is unknown. For a bind call, NotFoundError may mean that another
-                pod now has the name, and ConflictError may mean that the pod is on another node.
+                pod now has the name, and PodOnOtherNodeError means that another scheduler bound the pod.
         """
 
         def may_act() -> bool:
@@ -127,7 +127,7 @@ class ApiWriter:
             case BindOutcome.BOUND:
                 return
             case BindOutcome.ON_OTHER_NODE:
-                raise ConflictError(f"pod {pod} is on another node already")
+                raise PodOnOtherNodeError(f"pod {pod} is on another node already")
             case BindOutcome.POD_REPLACED:
                 raise NotFoundError(f"pod {pod} was deleted and recreated")
             case BindOutcome.POD_GONE:

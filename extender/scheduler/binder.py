@@ -13,7 +13,7 @@ from extender.api.kinds.node import Node
 from extender.basics.clock import Clock
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
-from extender.client.errors import ApiError, NotFoundError, UnreachableError
+from extender.client.errors import ApiError, NotFoundError, PodOnOtherNodeError, UnreachableError
 from extender.cycle import binding_cycle
 from extender.cycle.binding_cycle import recheck_node
 from extender.cycle.plugin_runtime import PluginRuntime
@@ -39,11 +39,17 @@ _ERROR_STATUS = Status(Code.ERROR)
 
 
 class BindingError(Exception):
-    """The binding failed; `status` has the reason."""
+    """The binding failed.
 
-    def __init__(self, status: Status) -> None:
+    Attributes:
+        status: the reason.
+        is_on_other_node: whether another scheduler bound the pod.
+    """
+
+    def __init__(self, status: Status, *, is_on_other_node: bool = False) -> None:
         super().__init__(status.message)
         self.status = status
+        self.is_on_other_node = is_on_other_node
 
 
 async def skip_freshness_check(_: str) -> str:
@@ -248,7 +254,8 @@ class Binder:
         except ApiError as error:
             if isinstance(error, UnreachableError) and error.maybe_sent and await self._wait_until_bound():
                 return
-            raise BindingError(Status(Code.ERROR, (f'running Bind plugin "{plugin.name}": {error}',))) from error
+            status = Status(Code.ERROR, (f'running Bind plugin "{plugin.name}": {error}',))
+            raise BindingError(status, is_on_other_node=isinstance(error, PodOnOtherNodeError)) from error
 
     async def _may_resend(self) -> bool:
         """Return whether the binding is still valid, and the pod still fits a cached node that is up to date."""

@@ -62,6 +62,7 @@ class BindingTask:
         cancel_reason: the reason why the binding is cancelled; empty if it is not.
         node_at_decision: the node object in the scheduling cycle; None if the node may have changed since then.
         evaluated_nodes, feasible_nodes: as in `ScheduleResult`.
+        is_on_other_node: whether another scheduler bound the pod.
     """
 
     queued_pod_info: QueuedPodInfo
@@ -76,6 +77,7 @@ class BindingTask:
     node_at_decision: Node | None = None
     evaluated_nodes: int = 0
     feasible_nodes: int = 0
+    is_on_other_node: bool = False
 
     @property
     def is_waiting(self) -> bool:
@@ -101,6 +103,7 @@ async def run_binding_cycle(context: SchedulerContext, task: BindingTask) -> Non
     try:
         await _run_steps(context, task)
     except BindingError as error:
+        task.is_on_other_node = error.is_on_other_node
         fail_binding(context, task, error.status)
     except Exception as error:  # noqa: BLE001  logged with its traceback; the pod must return to the queue
         assigned_pod_info = task.assigned_pod_info
@@ -335,4 +338,4 @@ def _make_failure(task: BindingTask, status: Status) -> AttemptFailure:
         return AttemptFailure(
             status, format_rejection_of_one_node(status), rejectors, pending_rejectors=pending_rejectors
         )
-    return AttemptFailure(status, status.message)
+    return AttemptFailure(status, status.message, is_on_other_node=task.is_on_other_node)

@@ -63,6 +63,7 @@ class AttemptFailure:
         rejectors: the plugins that rejected the pod; empty after an error.
         nominated_node: the node to nominate for the pod; None keeps the current nomination, "" clears it.
         pending_rejectors: those of the rejectors that returned the code PENDING.
+        is_on_other_node: whether another scheduler bound the pod; its status is left alone.
     """
 
     status: Status
@@ -70,6 +71,7 @@ class AttemptFailure:
     rejectors: frozenset[str] = frozenset()
     nominated_node: str | None = ""
     pending_rejectors: frozenset[str] = frozenset()
+    is_on_other_node: bool = False
 
 
 def handle_scheduling_failure(
@@ -101,7 +103,8 @@ def handle_scheduling_failure(
         return
     newest_pod = queued_pod_info.pod_info.pod
     context.recorder.event(newest_pod, PodEvent("FailedScheduling", "Scheduling", truncate_note(message), warning=True))
-    if not still_exists:
+    if not still_exists or failure.is_on_other_node or queued_pod_info.uid in context.cache.assigned_pods:
+        # A pod on a node has the condition PodScheduled=True. kube-scheduler overwrites it.
         return
     if nominated_node is not None:
         context.cache.nominate(newest_pod, nominated_node)

@@ -44,6 +44,27 @@ def test_a_pod_bound_by_another_scheduler_stays_there_and_frees_our_node() -> No
     run(scenario)
 
 
+@pytest.mark.parametrize("blind", [False, True], ids=["seen by the watch", "not seen by the watch"])
+def test_a_pod_bound_by_another_scheduler_keeps_its_condition(blind: bool) -> None:
+    """kube-scheduler writes PodScheduled=False; the kubelet of the node corrects it."""
+
+    async def scenario(harness: FaultHarness) -> None:
+        harness.create_nodes(1)
+        await harness.start_leader()
+        if blind:
+            harness.inject_fault(FaultKind.STALL_WATCH, "watch", "pods", times=1, after_events=1)
+        harness.server.faults.add(SLOW)
+        harness.create_pods("a")
+        await harness.wait_until(lambda: count_binding_requests(harness, "a") == 1)
+        harness.server.api.create_from_manifest(make_node("far"))
+        bind_by_other_scheduler(harness, "a", "far")
+        await asyncio.sleep(30)
+        assert harness.recorder.requests("PATCH", "/pods/a/status") == []
+        await harness.wait_until_consistent()
+
+    run(scenario)
+
+
 def test_a_recreated_pod_is_bound_as_a_new_pod() -> None:
     async def scenario(harness: FaultHarness) -> None:
         harness.create_nodes(2)
