@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 
-from extender.client.errors import InvalidResponseError
+from extender.client.errors import ResponseTooLargeError
 
 
 class BodyStream:
@@ -41,7 +41,7 @@ async def read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     """Return the whole body.
 
     Raises:
-        InvalidResponseError: the body has more than *max_bytes*.
+        ResponseTooLargeError: the body has more than *max_bytes*.
         aiohttp.ClientError: the connection broke.
     """
     chunks: list[bytes] = []
@@ -49,7 +49,7 @@ async def read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     async for chunk in response.content.iter_any():
         size += len(chunk)
         if size > max_bytes:
-            raise InvalidResponseError(
+            raise ResponseTooLargeError(
                 f"{response.method} {response.url.path}: a response of more than {max_bytes} bytes"
             )
         chunks.append(chunk)

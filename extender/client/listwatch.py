@@ -11,7 +11,7 @@ import msgspec
 from extender.api.codec import DecodeError, decode
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.struct_base import KubernetesStruct
-from extender.client.errors import ApiError, GoneError, InvalidResponseError, NotFoundError
+from extender.client.errors import ApiError, GoneError, InvalidResponseError, NotFoundError, ResponseTooLargeError
 from extender.client.node_heartbeats import HeartbeatDetector
 from extender.client.rest_mapping import Endpoint
 from extender.client.transport import Request, Transport
@@ -20,6 +20,9 @@ T = TypeVar("T", bound=KubernetesObject)
 
 PAGE_SIZE: Final = 500
 """Objects per page. Source: client-go/tools/pager/pager.go, defaultPageSize (1.36)."""
+
+_PAGE_SIZE_FACTOR: Final = 8
+"""The factor by which the objects per page change if the objects are large: 500, 62, 7."""
 
 PAGE_TIMEOUT: Final = 60.0
 """Seconds for one page."""
@@ -171,11 +174,10 @@ async def _list_pages(transport: Transport, list_watch: ListWatch[T], limit: int
     owners: set[Hashable] = set()  # of the parts that objects of this list share
     unreadable_count = 0
     page_check = _PageCheck(list_watch.kind.__name__)
+    page_reader = _PageReader(transport, list_watch, limit)
 
     def fetch_page(token: str) -> asyncio.Task[bytes]:
-        request = list_watch.make_request(PAGE_TIMEOUT, **{"limit": str(limit) if limit else "", "continue": token})
-        max_bytes = MAX_PAGE_BYTES if limit else MAX_LIST_BYTES
-        return asyncio.create_task(transport.call(replace(request, max_response_bytes=max_bytes)))
+        return asyncio.create_task(page_reader.read(token))
 
     next_page = fetch_page("")
     try:
@@ -200,6 +202,35 @@ async def _list_pages(transport: Transport, list_watch: ListWatch[T], limit: int
                 return ObjectList(list_meta.resource_version, items, unreadable_count)
     finally:
         next_page.cancel()
+
+
+@dataclass(slots=True)
+class _PageReader(Generic[T]):
+    """Reads pages. If a page of *limit* objects is too large, it is read again in smaller pages.
+
+    Objects of 1.5 MiB, which any user may create, must not stop the list of all others.
+    """
+
+    transport: Transport
+    list_watch: ListWatch[T]
+    limit: int
+
+    async def read(self, token: str) -> bytes:
+        """Return the page with the continue token *token*; empty: the first page."""
+        while True:
+            limit = str(self.limit) if self.limit else ""
+            request = self.list_watch.make_request(PAGE_TIMEOUT, **{"limit": limit, "continue": token})
+            max_bytes = MAX_PAGE_BYTES if self.limit else MAX_LIST_BYTES
+            try:
+                body = await self.transport.call(replace(request, max_response_bytes=max_bytes))
+            except ResponseTooLargeError:
+                if self.limit < _PAGE_SIZE_FACTOR:
+                    raise
+                self.limit //= _PAGE_SIZE_FACTOR
+            else:
+                if len(body) < max_bytes // _PAGE_SIZE_FACTOR**2 and self.limit:
+                    self.limit = min(self.limit * _PAGE_SIZE_FACTOR, PAGE_SIZE)
+                return body
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from extender.api.codec import DecodeError, decode
 from extender.api.kinds.pod import Pod
 from extender.client.errors import (
     ApiError,
+    ApiStatus,
     ConflictError,
     FencedError,
     InvalidResponseError,
@@ -317,7 +318,7 @@ class Writer:
             is_allowed=is_allowed,
         )
         try:
-            await self.transport.call(request)
+            response = await self.transport.call(request)
         except NotFoundError:
             return BindOutcome.POD_GONE
         except (ConflictError, ServerError) as error:
@@ -328,6 +329,11 @@ class Writer:
             if is_unknown or error.code == _GATEWAY_TIMEOUT:
                 raise InvalidResponseError(error.message, error.code, error.reason) from error
             raise
+        try:
+            msgspec.json.decode(response, type=ApiStatus)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            # A page of a proxy, or a truncated response: the pod shows whether it was bound.
+            raise InvalidResponseError(f"POST {path}: the response is no Status: {error}") from error
         return BindOutcome.BOUND
 
     async def _read_outcome(self, binding: "_PodBinding") -> BindOutcome:

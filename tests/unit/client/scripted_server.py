@@ -140,7 +140,9 @@ class ScriptedServer:
         query = dict(parse_qsl(url.query))
         content = json.loads(body) if body else None
         if query.get("limit") == "1":
-            return await self._send_response(Reply(body={"metadata": {"resourceVersion": self.resource_version}}), writer)
+            return await self._send_response(
+                Reply(body={"metadata": {"resourceVersion": self.resource_version}}), writer
+            )
         client, client_port = _get_client_name(writer), writer.get_extra_info("peername")[1]
         self.requests.append(
             ReceivedRequest(method, url.path, query, headers, content, current_loop().time(), client, client_port)

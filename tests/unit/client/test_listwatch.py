@@ -211,4 +211,22 @@ def test_a_list_in_one_page_is_limited_too(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_page_of_too_many_bytes_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("extender.client.listwatch.MAX_PAGE_BYTES", 1000)
     with pytest.raises(InvalidResponseError, match="GET /api/v1/pods: a response of more than 1000 bytes"):
-        list_pods(Reply(body=b" " * 1001))
+        list_pods(*[Reply(body=b" " * 1001)] * 3)
+
+
+def test_a_page_of_too_many_bytes_is_read_again_in_smaller_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.client.listwatch.MAX_PAGE_BYTES", 20_000)
+    too_large = Reply(body=b" " * 20_001)
+    large = make_pod("a", 1)
+    large["metadata"]["annotations"] = {"large": "x" * 10_000}
+    object_list, queries = list_pods(
+        too_large, too_large, list_reply(5, large, more="t"), list_reply(5, make_pod("b", 1), more="u"), list_reply(5)
+    )
+    assert list(object_list.items) == ["ns/a", "ns/b"]
+    assert [(query["limit"], query.get("continue", "")) for query in queries] == [
+        ("500", ""),
+        ("62", ""),
+        ("7", ""),
+        ("7", "t"),
+        ("56", "u"),
+    ]

@@ -67,6 +67,18 @@ def bind_pod(*responses: tuple[str, ScriptedResponse], **options: Any) -> tuple[
     return run(main())
 
 
+@pytest.mark.parametrize("body", [b"<html>Please log in</html>", b'{"kind":"Status","sta', b"", b"\x1f\x8b\x08\xff"])
+def test_after_a_response_to_a_binding_that_is_no_status_the_pod_is_read(body: bytes) -> None:
+    """A proxy answers in the place of the API server, or changes the response."""
+    bound = Reply(body=make_pod("a", 2, node="n1"))
+    result, bodies, _ = bind_pod((BIND, Reply(200, body)), (GET, bound))
+    assert (result, len(bodies)) == (BindOutcome.BOUND, 1)
+
+    not_bound = Reply(body=make_pod("a", 2))
+    result, bodies, _ = bind_pod((BIND, Reply(200, body)), (GET, not_bound), (BIND, Reply(201)))
+    assert (result, len(bodies)) == (BindOutcome.BOUND, 2)
+
+
 def test_a_binding_names_the_pod_by_its_uid() -> None:
     result, bodies, _ = bind_pod((BIND, Reply(201)))
     assert result is BindOutcome.BOUND
