@@ -30,6 +30,7 @@ from extender.framework.profile_builder import EXTENSION_POINT_METHODS, get_exte
 from extender.metrics import process_families, scheduler_families
 from extender.metrics.families import MetricFamily
 from extender.metrics.families_by_release import select_families
+from extender.metrics.staleness_collector import STALENESS_FAMILY
 from extender.metrics.verb_metrics import VerbMetrics
 from extender.plugins.registry import BUILT_IN_PLUGINS
 
@@ -351,6 +352,7 @@ the release or the feature gate that a metric needs.
         "Metrics",
         about,
         "## Verbs (`serve`)\n\n" + render_table(head, verbs),
+        "## Cache (`serve` and `schedule`)\n\n" + render_table(head, list_families([STALENESS_FAMILY])),
         "## Plugins (`serve` and `schedule`)\n\n"
         + render_table(head, list_families(scheduler_families.PLUGIN_FAMILIES)),
         "## Scheduling (`schedule`)\n\n" + render_table(head, list_families(scheduler_families.SCHEDULER_FAMILIES)),

@@ -254,6 +254,10 @@ class Informers:
         is_recovering = now - reflector.recovered_at < RECOVERY_SECONDS
         return bool(reflector.last_error) or is_recovering or reflector.compute_staleness(now) > IDLE_TIMEOUT
 
+    def get_seconds_by_kind(self) -> dict[str, float]:
+        """Return the result of `get_seconds_since_contact` by the name of each kind."""
+        return {kind.__name__: self.get_seconds_since_contact(kind) for kind in self.reflectors}
+
     def get_seconds_since_contact(self, kind: type[KubernetesObject]) -> float:
         """Return the seconds since the API server's last response for *kind*; infinite before the first response."""
         return self.reflectors[kind].compute_staleness(self._clock.monotonic())

@@ -44,6 +44,7 @@ from extender.metrics.families import MetricFamilies
 from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.process_families import CLIENT_FAMILIES
 from extender.metrics.reload_metrics import ReloadMetrics
+from extender.metrics.staleness_collector import StalenessCollector
 from extender.metrics.verb_metrics import VerbMetrics
 from extender.scheduler.api_writer import do_nothing
 from extender.scheduler.leadership import AlwaysLeader
@@ -212,6 +213,7 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
     )
     client_metrics.host = urlsplit((await cluster.credentials.get_current_config()).config.server).netloc
     plugin_metrics = PluginMetrics(registry, list(setup.profiles), release=setup.gates.release)
+    registry.register(StalenessCollector(cluster.informers.get_seconds_by_kind))
     health = Health(readiness_checks={"informer-sync": cluster.informers.describe_staleness})
     telemetry = _VerbTelemetry(plugin_metrics, VerbMetrics(registry), health)
     writer = Writer(cluster.transport)
@@ -231,7 +233,6 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
             raise TemporaryReloadError(f"kinds of the new configuration cannot be listed: {error}") from error
         cluster.apply_setup(new_setup)
         replace_profiles(extender_service, new_setup, plugin_metrics)
-        _export_staleness(cluster.informers, telemetry.verb_metrics)
 
     try:
         yield ServeBackend(
@@ -345,7 +346,6 @@ def _make_extender_service(
         verbs.decision_log,
         end_assumption=do_nothing if assumptions is None else assumptions.supersede,
     )
-    _export_staleness(informers, telemetry.verb_metrics)
     extender_service = ExtenderService(
         verbs,
         telemetry.health,
@@ -357,11 +357,6 @@ def _make_extender_service(
     )
     extender_service.explain = partial(explain_pod_of_service, extender_service)
     return extender_service
-
-
-def _export_staleness(informers: Informers, metrics: VerbMetrics) -> None:
-    for kind in informers.reflectors:
-        metrics.set_staleness_source(kind.__name__, partial(informers.get_seconds_since_contact, kind))
 
 
 async def _require_restart(_: SchedulerSetup) -> None:

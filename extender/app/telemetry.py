@@ -17,6 +17,7 @@ from extender.app.standalone import StandaloneScheduler
 from extender.logs.klog import configure_logging
 from extender.metrics.health_slis import HealthMetrics
 from extender.metrics.scheduler_metrics import BuildInfo, SchedulerMetrics, make_scheduler_metrics
+from extender.metrics.staleness_collector import StalenessCollector
 from extender.serving.diagnostics_app import DiagnosticsService, ExplainPod, MetricsPage, make_diagnostics_app
 from extender.serving.health import Health, HealthCheck
 from extender.serving.zpages import ProcessInfo
@@ -65,6 +66,7 @@ def make_scheduler_diagnostics_app(
         f"{sys.platform}/{platform.machine()}",
         options.features,
     )
+    telemetry.metrics.registry.register(StalenessCollector(scheduler.informers.get_seconds_by_kind))
     telemetry.metrics.set_sources(build, make_gauge_sources(scheduler))
 
     def explain_pod(namespace: str, name: str, as_json: bool) -> str | None:

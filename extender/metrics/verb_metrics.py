@@ -47,11 +47,6 @@ VERB_FAMILIES: Final = (
         "Nodes rejected by filter, by the first rejecting plugin and its reason.",
         ("plugin", "reason"),
     ),
-    _gauge(
-        "extender_cache_staleness_seconds",
-        "Time since the last response of the API server for a kind; +Inf before the first.",
-        ("kind",),
-    ),
     _histogram(
         "extender_event_loop_lag_seconds",
         "Delay of the event loop, which is the time requests wait before they are read.",
@@ -127,10 +122,6 @@ class VerbMetrics:
     def set_assumed_pods_source(self, get_count: Callable[[], int]) -> None:
         """Expose the result of *get_count* as the number of pods that are assumed now."""
         self._get_metric("extender_assumed_pods").set_function(get_count)
-
-    def set_staleness_source(self, kind: str, get_seconds: Callable[[], float]) -> None:
-        """Expose the result of *get_seconds* as the time since the API server's last response for *kind*."""
-        self._get_metric("extender_cache_staleness_seconds", kind).set_function(get_seconds)
 
     def observe_event_loop_lag(self, seconds: float) -> None:
         """Observe the delay after which the event loop resumed a sleeping task."""
