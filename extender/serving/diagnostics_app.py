@@ -19,6 +19,7 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from extender.event_loop.cooperative_iteration import iterate_in_turns, join_in_turns
 from extender.serving.auth_middleware import make_failure_status
 from extender.serving.error_handlers import EXCEPTION_HANDLERS, make_text_response
+from extender.serving.head_requests import HeadMiddleware
 from extender.serving.health import Health
 from extender.serving.health_endpoints import add_health_endpoints, make_not_found_response
 from extender.serving.zpages import (
@@ -44,7 +45,6 @@ ExplainPod = Callable[[str, str, bool], str | None]
 The arguments are the pod's namespace, its name, and whether the explanation is JSON instead of text.
 """
 
-_READ_METHODS: Final = ["GET", "HEAD"]
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
 
@@ -95,16 +95,15 @@ def make_diagnostics_app(diagnostics: DiagnosticsService) -> FastAPI:
         redirect_slashes=False,
         exception_handlers={**EXCEPTION_HANDLERS, 404: _handle_not_found},
     )
+    app.add_middleware(HeadMiddleware)
     add_health_endpoints(app, diagnostics.health)
     for path, page in (("/metrics", diagnostics.metrics), ("/metrics/slis", diagnostics.slis)):
-        app.add_api_route(path, _make_metrics_handler(page), methods=["GET", "HEAD", "POST", "DELETE"])
-    app.add_api_route(
-        "/metrics/resources", _make_resource_metrics_handler(diagnostics), methods=[*_READ_METHODS, "DELETE"]
-    )
-    app.add_api_route("/configz", _make_configz_handler(diagnostics), methods=_READ_METHODS)
-    app.add_api_route("/statusz", _make_statusz_handler(diagnostics), methods=_READ_METHODS)
-    app.add_api_route("/flagz", _make_flagz_handler(diagnostics), methods=_READ_METHODS)
-    app.add_api_route(EXPLAIN_PATH, make_explain_handler(diagnostics.explain), methods=_READ_METHODS)
+        app.add_api_route(path, _make_metrics_handler(page), methods=["GET", "POST", "DELETE"])
+    app.add_api_route("/metrics/resources", _make_resource_metrics_handler(diagnostics), methods=["GET", "DELETE"])
+    app.add_api_route("/configz", _make_configz_handler(diagnostics))
+    app.add_api_route("/statusz", _make_statusz_handler(diagnostics))
+    app.add_api_route("/flagz", _make_flagz_handler(diagnostics))
+    app.add_api_route(EXPLAIN_PATH, make_explain_handler(diagnostics.explain))
     if diagnostics.set_verbosity is not None:
         app.add_api_route(
             "/debug/flags/v",

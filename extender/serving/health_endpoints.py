@@ -37,7 +37,6 @@ def add_health_endpoints(app: FastAPI, health: Health) -> None:
             f"/{name}",
             _make_health_handler(name, health),
             name=name,
-            methods=["GET", "HEAD"] if health.public else ["GET"],
             openapi_extra=openapi,
             response_class=PlainTextResponse,
         )
