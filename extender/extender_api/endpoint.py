@@ -34,6 +34,8 @@ _NODES_PER_PIECE: Final = 256
 _BYTES_PER_NAME: Final = 10
 """Minimum bytes of a node name in a request, to estimate the number of names from the size of the body."""
 
+_CLOSE: Final = {"Connection": "close"}
+
 _encoder: Final = msgspec.json.Encoder()
 
 
@@ -82,7 +84,8 @@ class VerbEndpoint:
             await _send_json(send, pieces, close_connection="err" in log_fields)
         except RequestError as error:
             code, log_fields["err"] = error.status, error.message
-            raise HTTPException(code, error.message) from error
+            # As after an error in the body: another replica may be ready, or less busy.
+            raise HTTPException(code, error.message, _CLOSE if code >= 500 else None) from error
         except ClientDisconnect:
             code = _CLIENT_CLOSED_REQUEST
         finally:

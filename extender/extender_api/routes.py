@@ -24,6 +24,7 @@ from extender.extender_api.verbs import Verbs
 from extender.metrics.verb_metrics import VerbMetrics
 from extender.serving.diagnostics_app import EXPLAIN_PATH, ExplainPod, make_explain_handler
 from extender.serving.error_handlers import EXCEPTION_HANDLERS
+from extender.serving.head_requests import HeadMiddleware
 from extender.serving.health import Health
 from extender.serving.health_endpoints import add_health_endpoints, make_text_operation
 
@@ -119,6 +120,7 @@ def new_app(service: ExtenderService) -> FastAPI:
         exception_handlers=EXCEPTION_HANDLERS,
     )
     add_verb_routes(app, service)
+    app.add_middleware(HeadMiddleware)
     add_health_endpoints(app, service.health)
     openapi = make_text_operation("Metrics in the text format of Prometheus.")
 

@@ -128,6 +128,11 @@ def test_the_connection_is_closed_after_an_error_because_another_replica_may_ans
     response = caller.post("/filter", content=BODY)
     assert response.json()["Error"] == "the cache of the extender is out of date"
     assert (response.status_code, response.headers.get("connection")) == (200, "close")
+    response = caller.post("/prioritize", content=BODY)
+    assert (response.status_code, response.headers.get("connection")) == (503, "close")
+    response = caller.post("/preempt", content='{"Pod": {"metadata": {"name": "web"}}, "NodeNameToMetaVictims": {}}')
+    assert (response.status_code, response.headers.get("connection")) == (503, "close")
+    assert caller.post("/filter", content="{").headers.get("connection") is None
 
 
 def test_an_unexpected_exception_has_no_traceback_in_the_response() -> None:
