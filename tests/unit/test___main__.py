@@ -1,0 +1,48 @@
+"""The start of the command line."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_INTERRUPT = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nprint('still runs')\n"
+
+
+@pytest.mark.parametrize("module", ["extender", "kubectl"])
+def test_ctrl_c_during_the_imports_ends_the_process_without_a_traceback(tmp_path: Path, module: str) -> None:
+    """The module `typer`, which all commands import, sends the signal."""
+    (tmp_path / "typer.py").write_text(_INTERRUPT)
+    function = "run" if module == "extender" else "run_kubectl_plugin"
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"from extender import __main__; __main__.{function}()"
+    )
+    path = os.pathsep.join((str(tmp_path), *sys.path))
+    process = subprocess.run(
+        [sys.executable, "-c", program],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert (process.returncode, process.stdout, process.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_an_ignored_ctrl_c_stays_ignored(tmp_path: Path) -> None:
+    """A shell starts a background job so."""
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nfrom extender import __main__; __main__.run()"
+    )
+    (tmp_path / "typer.py").write_text(_INTERRUPT)
+    path = os.pathsep.join((str(tmp_path), *sys.path))
+    process = subprocess.run(
+        [sys.executable, "-c", program],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert process.stdout == "still runs\n"
