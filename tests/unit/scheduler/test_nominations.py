@@ -36,6 +36,15 @@ def test_a_new_gated_pod_is_nominated_since_1_37(release: Release, node: str) ->
     assert harness.cache.find_nominated_node(pod.metadata.uid) == "n1"
 
 
+@pytest.mark.parametrize("release", [RELEASE_1_36, RELEASE_1_37])
+def test_a_new_pod_without_a_gate_is_nominated(release: Release) -> None:
+    """Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.moveToActiveQ (1.36)."""
+    harness = SchedulerHarness(make_node("n1"), gates=FeatureGates(release=release))
+    pod = make_pod("web", status={"nominatedNodeName": "n1"})
+    harness.create(pod)
+    assert harness.cache.find_nominated_node(pod.metadata.uid) == "n1"
+
+
 def test_a_changed_pod_is_nominated_as_it_is_now() -> None:
     """A filter with nominated pods sees the new labels.
 

@@ -124,3 +124,30 @@ def test_an_idle_loop_does_not_turn_again_before_the_clock_has_moved() -> None:
 
     run(main())
     assert flush_times == pytest.approx([1001.0, 1001.001, 1002.0, 1003.0], abs=1e-9)
+
+
+def test_an_idle_loop_flushes_unschedulable_pods_every_thirty_seconds_and_ends_waits_on_permit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Run (1.36)."""
+    harness = SchedulerHarness(make_node("n1"))
+    flush_times: list[float] = []
+    monkeypatch.setattr(harness.queue, "flush_unschedulable_pods_leftover", flush_times.append)
+
+    async def main() -> None:
+        loop, wake_event, stop_event = current_loop(), asyncio.Event(), asyncio.Event()
+        loop.suspend(1000.0 - loop.time())
+        harness.context.clock = loop
+        waiting_pods = harness.context.waiting_pods
+        waiting_pods.add(harness.cache.make_pod_info(make_pod("web")), "n1", {"Gate": 5.0}, loop.time())
+        loop_task = asyncio.create_task(Scheduler(harness.context).run(wake_event, stop_event))
+        await asyncio.sleep(4.5)
+        assert len(waiting_pods) == 1
+        await asyncio.sleep(90.0)
+        assert len(waiting_pods) == 0
+        stop_event.set()
+        wake_event.set()
+        await loop_task
+
+    run(main())
+    assert flush_times == pytest.approx([1030.0, 1060.0, 1090.0], abs=0.001)
