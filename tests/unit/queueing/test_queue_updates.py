@@ -1,8 +1,9 @@
 """Changes of a pod while it waits in a queue or is in flight, and how it returns to the queue."""
 
+from extender.framework.events import QueueingHint
 from tests.build import make_pod
 from tests.pod_group_builders import make_group_member, make_pod_group
-from tests.unit.queueing.builders import NODE_ADD, POD_DELETE, QueueHarness, make_pod_info
+from tests.unit.queueing.builders import NODE_ADD, POD_DELETE, NodeAddPlugin, QueueHarness, make_pod_info
 from tests.unit.queueing.test_pod_group_queue import make_harness
 
 WEB = make_pod("web")
@@ -87,3 +88,14 @@ def test_a_pod_that_is_gated_after_it_was_done_waits_for_its_gate() -> None:
     harness.queue.add_unschedulable_if_not_present(queued_pod, 101)
     assert harness.queue_of(WEB) == "gated"
     assert queued_pod.event_while_gated == ""
+
+
+def test_an_event_that_helps_no_pod_is_no_move() -> None:
+    plugin = NodeAddPlugin("NodeAdd")
+    plugin.hint = lambda _pod, _event: QueueingHint.SKIP
+    harness = QueueHarness(node_add_plugin=plugin)
+    harness.add_and_reject(WEB, "NodeAdd")
+    harness.moves.clear()
+    harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 200)
+    assert harness.moves == []
+    assert harness.queue_of(WEB) == "unschedulable"

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -151,3 +152,21 @@ def test_an_idle_loop_flushes_unschedulable_pods_every_thirty_seconds_and_ends_w
 
     run(main())
     assert flush_times == pytest.approx([1030.0, 1060.0, 1090.0], abs=0.001)
+
+
+WEB, PLACED = make_pod("web"), make_pod("placed", node="n1")
+CHANGES: dict[str, Callable[[ClusterEventDispatcher], None]] = {
+    "a new pod": lambda dispatcher: dispatcher.on_add(make_pod("new")),
+    "a changed pod": lambda dispatcher: dispatcher.on_update(WEB, make_pod("web", labels={"a": "b"})),
+    "a new node": lambda dispatcher: dispatcher.on_add(make_node("n2")),
+    "a deleted pod on a node": lambda dispatcher: dispatcher.on_delete(PLACED),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_the_loop_is_woken_by(change: Callable[[ClusterEventDispatcher], None]) -> None:
+    harness = SchedulerHarness(make_node("n1"), WEB, PLACED)
+    woken: list[str] = []
+    harness.context.wake = lambda: woken.append("now")
+    change(harness.dispatcher)
+    assert woken
