@@ -171,6 +171,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "500": (input_limits.MAX_RECORDING_DEPTH, 500),
         "100": (input_limits.MAX_CONFIG_DEPTH, 100),
     },
+    "Lines that begin with %TAG, per file": {"100": (documents._MAX_TAG_DIRECTIVES, 100)},
     "YAML aliases and merges": {
         "400,000": (documents._ALIAS_RATIO_RANGE_LOW, 400_000),
         "4,000,000": (documents._ALIAS_RATIO_RANGE_HIGH, 4_000_000),

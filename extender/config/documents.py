@@ -7,7 +7,9 @@ JSON type is an error.
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 import yaml
@@ -17,6 +19,8 @@ from extender.config.errors import ConfigError, FieldError
 from extender.config.field_path import child, item
 from extender.config.strict_decoding import describe_value
 
+_MAX_TAG_DIRECTIVES: Final = 100
+_TAG_DIRECTIVE: Final = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9])%TAG")
 _EXCESSIVE_ALIASING: Final = "document contains excessive aliasing"
 # In a document with up to this number of values, 99% of the values may come from aliases.
 _ALIAS_RATIO_RANGE_LOW: Final = 400_000
@@ -77,6 +81,20 @@ class _JsonObject(dict[str, object]):
 def format_depth_error(max_depth: int) -> str:
     """Return the error message for a document with more than *max_depth* levels."""
     return f"nested too deeply; want at most {max_depth} levels"
+
+
+def check_tag_directives(data: bytes) -> None:
+    """Check the number of %TAG directives.
+
+    libyaml compares each with all earlier ones before it yields an event: 40,000 of them take 5 seconds.
+
+    Raises:
+        yaml.MarkedYAMLError: there are too many.
+    """
+    if data.count(b"%TAG") > _MAX_TAG_DIRECTIVES and any(
+        islice(_TAG_DIRECTIVE.finditer(data), _MAX_TAG_DIRECTIVES, None)
+    ):
+        raise yaml.MarkedYAMLError(problem=f"more than {_MAX_TAG_DIRECTIVES} lines begin with %TAG; leave them out")
 
 
 def limit_events(events: Iterable[Any], max_depth: int, max_values: int | None = None) -> Iterator[Any]:
@@ -162,6 +180,7 @@ def parse_document(data: bytes, source: str, max_bytes: int = MAX_CONFIG_BYTES) 
     else:
         json_error = None
     try:
+        check_tag_directives(data)
         return _parse_yaml(text)
     except yaml.YAMLError as exc:
         # For a text that begins like a JSON object, the message of the YAML parser would mislead.
@@ -227,8 +246,8 @@ def _find_duplicate_keys(node: yaml.Node, path: str, errors: list[FieldError], v
 def _build_json_object(pairs: list[tuple[str, object]]) -> _JsonObject:
     json_object = _JsonObject(pairs)
     if len(json_object) < len(pairs):
-        names = [name for name, _ in pairs]
-        json_object.duplicate_keys = tuple(dict.fromkeys(name for name in names if names.count(name) > 1))
+        counts = Counter(name for name, _ in pairs)
+        json_object.duplicate_keys = tuple(name for name, count in counts.items() if count > 1)
     return json_object
 
 

@@ -19,7 +19,7 @@ from extender.basics.input_limits import (
     format_size,
     shorten,
 )
-from extender.config.documents import INTEGER, NUMBER, limit_events
+from extender.config.documents import INTEGER, NUMBER, check_tag_directives, limit_events
 
 _MAX_KEY_LENGTH: Final = 63
 _TAG_PREFIX: Final = "tag:yaml.org,2002:"
@@ -54,6 +54,7 @@ def read_yaml_documents(data: bytes, source: str) -> Iterator[tuple[int, Any]]:
     builder = _DocumentBuilder(source)
     document_count = 0
     try:
+        check_tag_directives(data)
         for event in limit_events(yaml.parse(data, Loader=_PARSER), MAX_RECORDING_DEPTH):
             if isinstance(event, yaml.DocumentStartEvent):
                 builder = _DocumentBuilder(source)

@@ -48,6 +48,10 @@ REJECTED = {
         "m: &m {" + ", ".join(f"k{index}: v" for index in range(1000)) + "}\nitems:\n" + "- {<<: *m}\n" * 100_000,
         "c.yaml: line 113: broken YAML: document contains excessive aliasing",
     ),
+    "a million %TAG directives": (
+        "".join(f"%TAG !{number}! x\n" for number in range(1_000_000)) + "---\n" + YAML_NODE,
+        "c.yaml: broken YAML: more than 100 lines begin with %TAG; leave them out",
+    ),
     "100,000 levels in YAML": (
         YAML_NODE + "  x: " + "[" * 100_000,
         f"c.yaml: line 5: broken YAML: nested too deeply; want at most {MAX_RECORDING_DEPTH} levels",

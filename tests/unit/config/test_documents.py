@@ -34,6 +34,29 @@ def test_duplicate_keys_are_errors_in_yaml_and_json() -> None:
     assert parse_document(b'{"a": {"b": 1, "b": 2}}', "f")[1] == [FieldError("a.b", 'duplicate field "b"')]
 
 
+def test_each_duplicate_key_of_a_json_object_is_one_error() -> None:
+    """An object has a hundred thousand keys. Counting each of them separately would take minutes."""
+    keys = ("k0", "k1", *(f"k{number}" for number in range(100_000)))
+    text = "{" + ",".join(f'"{key}":1' for key in keys) + "}"
+    assert parse_document(text.encode(), "f", len(text))[1] == [
+        FieldError("k0", 'duplicate field "k0"'),
+        FieldError("k1", 'duplicate field "k1"'),
+    ]
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r", "\r\n", "\x85", "\u2028"])
+def test_a_document_with_more_than_100_tag_directives_is_rejected(line_break: str) -> None:
+    directives = [f"%TAG !{number}! tag:example,2026:" for number in range(101)]
+    accepted, rejected = (
+        line_break.join([*lines, "---", 'a: ["%TAG",']).encode() + b'\n "%TAG"]'
+        for lines in (directives[:100], directives)
+    )
+    assert parse_document(accepted, "f") == ({"a": ["%TAG", "%TAG"]}, [])
+    with pytest.raises(ConfigError) as caught:
+        parse_document(rejected, "f")
+    assert str(caught.value) == "f: more than 100 lines begin with %TAG; leave them out"
+
+
 def test_merge_keys_are_no_duplicates() -> None:
     text = b"x: &x {a: 1}\ny: &y {b: 2}\nz:\n  <<: *x\n  <<: *y\n"
     value, errors = parse_document(text, "f")
