@@ -66,7 +66,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "Time for a TLS handshake": {"10 seconds": (http_server.HANDSHAKE_SECONDS, 10)},
     "Connections of one port, unfinished TLS handshakes included": {"4,096": (http_server.MAX_CONNECTIONS, 4096)},
     "Time for a request or a response": {"30 seconds": (http_protocol.TRANSFER_TIMEOUT, 30)},
-    "Body of a request with names; with whole objects; all bodies together": {
+    "Body of a request with names; with whole objects; all bodies and all responses to verbs together": {
         "8 MiB": (_LIMITS.max_names_bytes, 8 * MIB),
         "256 MiB": (_LIMITS.max_bytes, 256 * MIB),
         "1 GiB": (BodyReader().max_total_bytes, GIB),

@@ -1,4 +1,4 @@
-"""Read request bodies within size limits: one for each body, one for all bodies together.
+"""Read request bodies within size limits: one for each body, one for all bodies and responses together.
 
 A request with node names is small, and a request with whole nodes or pods is large. Only the body shows which kind a
 request is. So each body may grow to the limit for names. It may grow beyond that limit only if the list of whole nodes
@@ -7,6 +7,8 @@ precedes it and etcd limits a pod to 1.5 MiB.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,8 +31,9 @@ class BodyReader:
 
     Attributes:
         limits: the limits of one request.
-        max_total_bytes: the limit for all requests that are being read or served.
-        current_total_bytes: the current size of these requests.
+        max_total_bytes: the limit for all requests that are being read or served, and all responses that are being
+            sent. A response is as big as its request if it has whole nodes.
+        current_total_bytes: the current size of these requests and responses.
     """
 
     limits: RequestLimits = DEFAULT_LIMITS
@@ -51,6 +54,15 @@ class BodyReader:
             whole_objects_pattern: matches a body with whole objects; None: such bodies are not allowed.
         """
         return _BodyContext(self, scope, receive, whole_objects_pattern)
+
+    @contextmanager
+    def count(self, size: int) -> Iterator[None]:
+        """Count a response of *size* bytes in `current_total_bytes` until the block ends."""
+        self.current_total_bytes += size
+        try:
+            yield
+        finally:
+            self.current_total_bytes -= size
 
     def check_size(self, size: int, limit: int) -> None:
         """Check that *size* (bytes) is within *limit*.

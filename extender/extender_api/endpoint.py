@@ -4,6 +4,7 @@ A middleware calls it without a search for a route, because a scheduler waits fo
 with dependencies takes a fifth of a millisecond more (docs/decisions/0005-http-path-for-verbs.md).
 """
 
+import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,9 +25,14 @@ from extender.extender_api.limiter import RequestLimiter
 from extender.extender_api.node_names import NodeNames
 from extender.extender_api.request_limits import RequestError
 from extender.metrics.verb_metrics import VerbMetrics
+from extender.serving.http_protocol import TRANSFER_TIMEOUT
 
 _CLIENT_CLOSED_REQUEST: Final = 499
-"""Status code in the metrics if a client closes the connection before its request is read. The code is never sent."""
+"""Status code in the metrics if a client closes the connection before its request is read, or does not read a big
+response. The code is never sent."""
+
+_BIG_RESPONSE_BYTES: Final = 256 << 10
+"""Size above which a response counts as sent only when the client has read most of it."""
 
 _NODES_PER_PIECE: Final = 256
 """Whole nodes in one piece of a response: about 4 MiB."""
@@ -81,11 +87,14 @@ class VerbEndpoint:
         try:
             pieces = await self._handle(scope, receive, log_fields)
             code = 200
-            await _send_json(send, pieces, close_connection="err" in log_fields)
+            with self.body_reader.count(sum(map(len, pieces))):
+                await _send_json(send, pieces, close_connection="err" in log_fields)
         except RequestError as error:
             code, log_fields["err"] = error.status, error.message
             # As after an error in the body: another replica may be ready, or less busy.
             raise HTTPException(code, error.message, _CLOSE if code >= 500 else None) from error
+        except _UnreadResponseError as error:
+            code, log_fields["err"] = _CLIENT_CLOSED_REQUEST, str(error)
         except ClientDisconnect:
             code = _CLIENT_CLOSED_REQUEST
         finally:
@@ -144,15 +153,30 @@ async def _encode(result: Any, names: NodeNames | None = None) -> Sequence[bytes
     return pieces
 
 
+class _UnreadResponseError(Exception):
+    """The client did not read a big response in time. The server closes a connection without a complete response."""
+
+
 async def _send_json(send: Send, pieces: Sequence[bytes], *, close_connection: bool) -> None:
-    """Send a response. After an error the connection is closed, so that the next one may reach another replica."""
-    headers = [(b"content-length", b"%d" % sum(map(len, pieces))), (b"content-type", b"application/json")]
+    """Send a response. After an error the connection is closed, so that the next one may reach another replica.
+
+    Raises:
+        _UnreadResponseError: the response is big, and the client reads too slowly.
+    """
+    size = sum(map(len, pieces))
+    headers = [(b"content-length", b"%d" % size), (b"content-type", b"application/json")]
     if close_connection:
         headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    for piece in pieces[:-1]:
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": pieces[-1]})
+    is_big = size > _BIG_RESPONSE_BYTES
+    last_piece = b"" if is_big else pieces[-1]  # the last message waits until the client has read the others
+    try:
+        async with asyncio.timeout(TRANSFER_TIMEOUT if is_big else None):
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            for piece in pieces if is_big else pieces[:-1]:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": last_piece})
+    except TimeoutError as error:
+        raise _UnreadResponseError(f"the client did not read the response within {TRANSFER_TIMEOUT:g} s") from error
 
 
 def _reject_content_encoding(scope: Scope) -> None:

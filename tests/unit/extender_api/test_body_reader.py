@@ -1,5 +1,6 @@
 """Size limits of bodies over HTTP: by contents, and for all requests together."""
 
+import json
 import socket
 from collections.abc import Iterator
 
@@ -104,6 +105,32 @@ def test_all_requests_together_have_a_limit() -> None:
             slow.sendall(b" " * 500)
             assert status(slow) == 400
         assert send_request(port, "POST", "/filter", make_body(1_999, BY_NAMES))[0] == 200
+
+
+def test_responses_that_are_not_read_count_in_the_limit_of_all_requests() -> None:
+    """The clients of ten responses of 100 MB that were never read made the extender grow by 1 GB."""
+    size = 24 << 20  # more than the socket's buffers
+    items = [
+        {
+            "metadata": {"name": f"n{number}", "annotations": {"a": "x" * (2 << 20)}},
+            "status": {"allocatable": {"pods": "9"}},
+        }
+        for number in range(12)
+    ]
+    nodes = {"metadata": {}, "items": items}
+    body = json.dumps({"Pod": {"metadata": {"name": "web"}}, "Nodes": nodes, "NodeNames": None}, separators=(",", ":"))
+    data = body.encode()
+    assert size < len(data) < size + 10_000
+    body_reader = BodyReader(RequestLimits(NAMES, 2 * size), max_total_bytes=2 * size - 1)
+    with serve_in_thread(new_app(make_service(body_reader=body_reader))) as port:
+        with socket.create_connection(("127.0.0.1", port), TIMEOUT) as slow:
+            slow.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(data) + data)
+            assert status(slow) == 200
+            assert send_request(port, "POST", "/filter", data)[0] == 503
+            while slow.recv(1 << 20)[-1:] != b"}":
+                pass
+        assert send_request(port, "POST", "/filter", data)[0] == 200
+    assert body_reader.current_total_bytes == 0
 
 
 def test_whole_objects_are_detected_whatever_their_case() -> None:

@@ -1,5 +1,6 @@
 """A thousand clients that never finish their requests do not delay another client."""
 
+import asyncio
 import json
 import socket
 from collections.abc import Iterator
@@ -7,9 +8,12 @@ from contextlib import ExitStack
 from http.client import HTTPConnection
 from statistics import quantiles
 from time import perf_counter
+from typing import Any
 
 import pytest
 
+from extender.extender_api import endpoint
+from extender.extender_api.body_reader import BodyReader
 from extender.extender_api.routes import new_app
 from extender.serving import http_protocol
 from tests.unit.extender_api.http_harness import TIMEOUT, make_service, send_request, serve_in_thread
@@ -67,3 +71,30 @@ def test_slow_clients_are_disconnected(port: int, monkeypatch: pytest.MonkeyPatc
     until = perf_counter() + TIMEOUT
     while not wanted <= {*send_request(port, "GET", "/metrics")[1].splitlines()}:
         assert perf_counter() < until
+
+
+def test_a_big_response_that_is_read_too_slowly_is_not_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client reads a part of the response, so no write is idle for 30 seconds, and never the whole response."""
+    monkeypatch.setattr(endpoint, "TRANSFER_TIMEOUT", 0.05)
+    status_of_node = {"allocatable": {"pods": "9"}}
+    node = {"status": status_of_node, "metadata": {"name": "n1", "annotations": {"a": "x" * (1 << 20)}}}
+    nodes = {"metadata": {}, "items": [node]}
+    body = json.dumps({"Pod": {"metadata": {"name": "web"}}, "Nodes": nodes, "NodeNames": None}).encode()
+    body_reader = BodyReader()
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+        if len(sent) == 3:
+            await asyncio.Event().wait()
+
+    service = make_service(body_reader=body_reader)
+    scope = {"type": "http", "method": "POST", "path": "/filter", "headers": [], "query_string": b""}
+    asyncio.run(new_app(service)(scope, receive, send))
+    assert [message.get("more_body") for message in sent] == [None, True, True]
+    assert body_reader.current_total_bytes == 0
+    page = b"".join(service.render_metrics()).decode()
+    assert 'extender_request_duration_seconds_count{code="499",verb="filter"} 1.0' in page.splitlines()
