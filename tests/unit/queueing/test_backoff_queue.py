@@ -1,5 +1,7 @@
 """Backoff durations, and the order in which pods leave the backoff queue."""
 
+import math
+
 import pytest
 
 from extender.basics.backoff import calculate_backoff
@@ -58,6 +60,13 @@ def test_a_pod_backs_off_until_the_end_of_the_second_in_which_its_backoff_expire
 
     assert queue.is_pod_backing_off(pod, 101.9)
     assert not queue.is_pod_backing_off(pod, 102.0)
+
+
+def test_a_pod_that_never_failed_does_not_back_off_even_in_the_second_of_its_arrival() -> None:
+    queue, pod = make_queue(), make_queued_pod("a", 100)
+
+    assert queue.get_backoff_expiration(pod) == -math.inf
+    assert not queue.is_pod_backing_off(pod, 100)
 
 
 def test_a_maximum_of_zero_disables_backoff() -> None:

@@ -99,3 +99,21 @@ def test_an_event_that_helps_no_pod_is_no_move() -> None:
     harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 200)
     assert harness.moves == []
     assert harness.queue_of(WEB) == "unschedulable"
+
+
+def test_a_pod_that_is_gated_again_by_an_event_is_a_move_that_its_gate_remembers() -> None:
+    harness = QueueHarness(gated={"web"})
+    harness.queue.add(make_pod_info(WEB), 100)
+    harness.moves.clear()
+    harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 101)
+    assert harness.moves == [("unschedulable", "NodeAdd")]
+    (pod,) = harness.queue
+    assert pod.event_while_gated == "NodeAdd"
+
+
+def test_a_pod_that_an_event_lets_pass_has_missed_no_event() -> None:
+    harness = QueueHarness()
+    queued_pod = harness.add_and_reject(WEB, "NodeAdd")
+    harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 200)
+    assert harness.queue_of(WEB) == "active"
+    assert queued_pod.event_while_gated == ""

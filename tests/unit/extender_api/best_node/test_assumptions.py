@@ -339,6 +339,27 @@ def test_the_number_of_assumptions_is_limited(monkeypatch: pytest.MonkeyPatch) -
     check(inspect)
 
 
+def test_a_pod_that_is_pending_again_is_as_the_watch_shows_it_not_as_the_request_did() -> None:
+    def inspect(fixture: Fixture) -> None:
+        fixture.assume(make_pod("web", labels={"of": "the request"}))
+        fixture.assumptions.supersede(WEB.metadata.uid)
+        assert [*fixture.cache.pending_pods.values()] == [WEB]
+
+    check(inspect, WEB)
+
+
+def test_one_timer_serves_all_assumptions(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        fixture, deadlines = Fixture(), list[float]()
+        loop = current_loop()
+        monkeypatch.setattr(loop, "call_at", lambda deadline, _callback: deadlines.append(deadline) or object())
+        for name in ("a", "b", "c"):
+            fixture.assume(make_pod(name))
+        assert deadlines == [loop.time() + 60.0]
+
+    run(main())
+
+
 def test_a_thousand_assumptions_of_every_end_leave_no_pod_and_no_timer() -> None:
     async def main() -> None:
         pods = [make_pod(f"pod-{number}") for number in range(1000)]
