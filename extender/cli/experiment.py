@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from enum import Enum
 from functools import lru_cache, partial
 from itertools import product
@@ -17,12 +17,12 @@ from extender.analysis.input.input_files import STDIN
 from extender.analysis.recorded_cluster import read_recording
 from extender.cli.planning.workers import RUN_LOCK, Workers, run_tasks
 from extender.cli.recording_options import redirect_plugin_output
-from extender.cli.terminal import ProgressBar
+from extender.cli.terminal import ProgressBar, write_error
 from extender.experiments.defragmentation import defragment
 from extender.experiments.gpu_trace import Trace, TraceError, make_trace
 from extender.experiments.plots import MatplotlibMissingError, check_matplotlib, write_plots
 from extender.experiments.policies import POLICIES, Policy, UnknownPolicyError, find_policies
-from extender.experiments.published_results import PUBLISHED_PERCENTS
+from extender.experiments.published_results import PUBLISHED_PERCENTS, TRACE_FIGURES, measure_trace
 from extender.experiments.report import format_defragmentation, format_report, make_curve_values, make_run_values
 from extender.experiments.runner import Run, run_experiment
 from extender.planning.rebalance.report import make_rebalance_values
@@ -108,23 +108,31 @@ def experiment(
     _check_plans(plans, moves)
     seed_numbers = _parse_seeds(seeds)
     _check_variant(published)
-    _prepare_plots(plots)
-    policies, gpu_trace = _read_policies(policy), _read_trace(trace)
-    bar, runs, total = ProgressBar("runs"), list[Run](), len(policies) * len(seed_numbers)
+    _prepare_directories(plots, plans)
+    policies, gpu_trace = _read_policies(policy), _read_variant(trace, published)
+    runs, total = list[Run](), len(policies) * len(seed_numbers)
     with ExitStack() as stack:
-        curve_file = stack.enter_context(Path(curves).open("w", encoding="utf-8")) if curves else None
+        curve_file = stack.enter_context(_open_curves(curves)) if curves else None
         run_source = partial(run_task, gpu_trace if trace == STDIN else trace)
+        stack.callback(_finish_report, runs, total, output, published)
+        bar = stack.enter_context(ProgressBar("runs"))
         bar.show(0, total)
         for run in run_tasks(workers, run_source, product(policies, seed_numbers)):
-            runs.append(run)
             bar.erase()
             _write_run(run, sys.stdout if output is ReportFormat.JSONL else None, curve_file)
+            runs.append(run)
             bar.show(len(runs), total)
-    if output is ReportFormat.TABLE:
-        typer.echo(format_report(runs, published), nl=False)
     _draw_plots(plots, runs)
     if moves:
         _show_moves(gpu_trace, product(policies, seed_numbers), moves, plans)
+
+
+def _finish_report(runs: Sequence[Run], total: int, output: ReportFormat, variant: str) -> None:
+    """Print the table of the finished runs, also after Ctrl-C or an error, which is noted on standard error."""
+    if len(runs) < total:
+        write_error(f"note: stopped after {len(runs)} of {total} runs; equal seeds give equal results")
+    if runs and output is ReportFormat.TABLE:
+        typer.echo(format_report(runs, variant), nl=False)
 
 
 def _check_plans(directory: str, moves: float) -> None:
@@ -141,7 +149,7 @@ def _show_moves(trace: Trace, runs: Iterable[tuple[Policy, int]], percent: float
     """Print to standard error how much more fits with moves, and write the plans; no name of a directory writes none.
 
     Raises:
-        typer.BadParameter: a plan cannot be written.
+        OSError: a plan cannot be written.
     """
     for policy, seed in runs:
         with redirect_plugin_output():
@@ -149,11 +157,7 @@ def _show_moves(trace: Trace, runs: Iterable[tuple[Policy, int]], percent: float
         typer.echo(format_defragmentation(result), err=True)
         if directory:
             path = Path(directory) / f"{policy.name}-{seed}.json"
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(msgspec.json.encode(make_rebalance_values(result.plan)) + b"\n")
-            except OSError as error:
-                raise typer.BadParameter(f"{path}: {error.strerror}", param_hint="--plans") from error
+            path.write_bytes(msgspec.json.encode(make_rebalance_values(result.plan)) + b"\n")
 
 
 def run_task(source: Trace | str, task: tuple[Policy, int]) -> Run:
@@ -180,8 +184,32 @@ def _write_run(run: Run, output: TextIO | None, curves: TextIO | None) -> None:
 
 
 def _write_line(file: TextIO, values: dict[str, object]) -> None:
-    file.write(msgspec.json.encode(values).decode() + "\n")
-    file.flush()
+    """Write a line of JSON.
+
+    Raises:
+        OSError: the file cannot be written, for example because the disk is full. The error names the file.
+    """
+    try:
+        file.write(msgspec.json.encode(values).decode() + "\n")
+        file.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        with suppress(OSError):
+            file.close()  # otherwise it would try to write the line again, and raise without its name
+        raise OSError(error.errno, error.strerror, file.name) from error
+
+
+def _open_curves(file: str) -> TextIO:
+    """Create the file of the curves.
+
+    Raises:
+        typer.BadParameter: it cannot be created.
+    """
+    try:
+        return Path(file).open("w", encoding="utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"{file}: {error.strerror}", param_hint="--curves") from error
 
 
 def _read_policies(text: str) -> list[Policy]:
@@ -223,21 +251,48 @@ def _check_variant(name: str) -> None:
         raise typer.BadParameter(message, param_hint="--published")
 
 
-def _prepare_plots(directory: str) -> None:
-    """Check that plots can be drawn, and create their directory, before the runs start; no name is allowed.
+def _read_variant(file: str, variant: str) -> Trace:
+    """Read the trace, which must be the variant whose published results are compared; no name of one is allowed.
 
     Raises:
-        typer.BadParameter: matplotlib is not installed, or the directory cannot be created.
+        InputError: the recording is invalid, or it is no trace of GPU pods.
+        typer.BadParameter: the trace is another variant.
     """
-    if not directory:
-        return
+    trace = _read_trace(file)
+    figures = measure_trace(trace) if variant else None
+    if figures is not None and figures != TRACE_FIGURES[variant]:
+        others = [name for name, other in TRACE_FIGURES.items() if other == figures]
+        message = f"the trace is not this variant of openb, which has {TRACE_FIGURES[variant]}. "
+        message += f"It is the variant {others[0]}" if others else f"It has {figures}"
+        raise typer.BadParameter(message, param_hint="--published")
+    return trace
+
+
+def _prepare_directories(plots: str, plans: str) -> None:
+    """Check that plots can be drawn, and create the directories, before the runs start; no name is allowed.
+
+    Raises:
+        typer.BadParameter: matplotlib is not installed, or a directory cannot be created.
+    """
     try:
-        check_matplotlib()
-        Path(directory).mkdir(parents=True, exist_ok=True)
+        if plots:
+            check_matplotlib()
     except MatplotlibMissingError as error:
         raise typer.BadParameter(str(error), param_hint="--plots") from error
+    _make_directory(plots, "--plots")
+    _make_directory(plans, "--plans")
+
+
+def _make_directory(directory: str, flag: str) -> None:
+    """Create a directory for outputs before the runs start; no name creates none.
+
+    Raises:
+        typer.BadParameter: it cannot be created.
+    """
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise typer.BadParameter(f"{directory}: {error.strerror}", param_hint="--plots") from error
+        raise typer.BadParameter(f"{directory}: {error.strerror}", param_hint=flag) from error
 
 
 def _draw_plots(directory: str, runs: Sequence[Run]) -> None:

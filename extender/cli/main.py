@@ -66,7 +66,8 @@ Examples:
   extender config check scheduler.yaml
 
 \b
-Exit status: 0 success, 1 failure, 2 invalid input or command line (1 for schedule, as in kube-scheduler).
+Exit status: 0 success, 1 failure, 2 invalid command line or input, or a file that cannot be read or created
+(1 for schedule, as in kube-scheduler), 130 after Ctrl-C.
 With --exit-code: 0 all pods fit, 3 a pod has to wait, 4 error."""
 
 _FAILED: Final = 1

@@ -1,6 +1,30 @@
 """The allocation that the authors of FGD published for the openb trace."""
 
-from typing import Final
+from typing import Final, NamedTuple
+
+from extender.experiments.gpu_trace import Trace
+from extender.plugins.gpu_share.gpu_request import get_gpu_models
+
+
+class TraceFigures(NamedTuple):
+    """Figures of a trace in which its variants differ.
+
+    Attributes:
+        pods: the number of pods.
+        gpu_milli: the GPU milli that they request.
+        pods_with_models: the number of pods that name GPU models.
+        capacity: the GPU milli of the nodes.
+    """
+
+    pods: int
+    gpu_milli: int
+    pods_with_models: int
+    capacity: int
+
+    def __str__(self) -> str:
+        pods = f"{self.pods:,} pods, {self.pods_with_models:,} of them with GPU models"
+        return f"{pods}, that request {self.gpu_milli / 1000:,.2f} of {self.capacity / 1000:,.0f} GPUs"
+
 
 PUBLISHED_PERCENTS: Final = {
     "default": {
@@ -54,3 +78,23 @@ experiments/analysis/expected_results/analysis_allo_discrete.csv (Weng et al., U
 
 REFERENCE_POLICY: Final = "FGD"
 """The published policy with which a policy without published results is compared."""
+
+_CAPACITY: Final = 6_212_000
+
+TRACE_FIGURES: Final = {
+    "default": TraceFigures(8152, 6_086_800, 0, _CAPACITY),
+    "gpuspec33": TraceFigures(8152, 6_086_800, 2388, _CAPACITY),
+    "gpushare100": TraceFigures(8152, 3_952_670, 0, _CAPACITY),
+    "multigpu50": TraceFigures(9061, 11_358_800, 0, _CAPACITY),
+    "cpu200": TraceFigures(8832, 6_086_800, 0, _CAPACITY),
+}
+"""The figures of each variant of openb.
+
+Source: hkust-adsl/kubernetes-scheduler-simulator, data/csv/openb_pod_list_*.csv, data/csv/openb_node_list_gpu_node.csv.
+"""
+
+
+def measure_trace(trace: Trace) -> TraceFigures:
+    """Return the figures of *trace*."""
+    pods_with_models = sum(1 for pod in trace.pods if get_gpu_models(pod))
+    return TraceFigures(len(trace.pods), sum(trace.gpu_milli), pods_with_models, trace.capacity)

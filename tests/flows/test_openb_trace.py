@@ -5,6 +5,7 @@ import pytest
 from extender.analysis.recorded_cluster import read_recording
 from extender.experiments.gpu_trace import Trace, make_trace
 from extender.experiments.policies import Policy
+from extender.experiments.published_results import TRACE_FIGURES, measure_trace
 from extender.experiments.runner import run_experiment
 from tests.bench.experiment import TRACE
 
@@ -19,6 +20,7 @@ def test_the_trace_is_that_of_the_paper(trace: Trace) -> None:
     assert trace.capacity == 6_212_000
     assert len(trace.pods) == 8152
     assert sum(trace.gpu_milli) == 6_086_800
+    assert measure_trace(trace) == TRACE_FIGURES["default"]
 
 
 def test_fgd_allocates_what_is_published_and_fill_more(trace: Trace) -> None:

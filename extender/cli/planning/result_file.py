@@ -28,14 +28,17 @@ class ResultFile:
         """Return the names and configurations of the finished scenarios. A line that was cut off is removed.
 
         Raises:
-            InputError: the file has the results of another sweep, or has other content.
+            InputError: the file has the results of another sweep or other content, or it cannot be read or written.
         """
         if self._path is None:
             return set()
-        if not self._path.exists() or not self._path.stat().st_size:
-            self._path.write_bytes(msgspec.json.encode({"sweep": self._sweep_id}) + b"\n")
-            return set()
-        data = self._path.read_bytes()
+        try:
+            data = self._path.read_bytes() if self._path.exists() else b""
+            if not data:
+                self._path.write_bytes(msgspec.json.encode({"sweep": self._sweep_id}) + b"\n")
+                return set()
+        except OSError as error:
+            raise self._make_error(f"cannot be read or written: {error.strerror}") from error
         complete_size = data.rfind(b"\n") + 1
         head, *lines = data[:complete_size].splitlines() or [b""]
         try:

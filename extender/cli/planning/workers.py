@@ -6,7 +6,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from typing import Final, TypeVar
 
 import typer
@@ -98,11 +100,32 @@ def run_with_executor(executor: Executor, jobs: int, run: Callable[[T], R], task
 
 
 def _run_in_processes(jobs: int, run: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(_choose_start_method())) as executor:
+    """Yield the result of each task in order, from processes of this machine.
+
+    Raises:
+        ChildProcessError: a process was killed.
+    """
+    context = multiprocessing.get_context(_choose_start_method())
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_watch_parent) as executor:
         try:
             yield from run_with_executor(executor, jobs, run, tasks)
+        except BrokenProcessPool as error:
+            message = "a process of --jobs was killed; if the memory was full, use fewer jobs"
+            raise ChildProcessError(message) from error
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _watch_parent() -> None:
+    """End this process when its parent ends. Without this, it waits for tasks forever after a kill of the parent."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _exit_after(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
 
 
 def _choose_start_method() -> str:

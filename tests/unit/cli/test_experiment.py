@@ -3,12 +3,15 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from distributed import LocalCluster
 
+from extender.cli import experiment
+from extender.experiments.published_results import TRACE_FIGURES, measure_trace
 from extender.testing import make_node
-from tests.unit.experiments.small_trace import small_trace_text
+from tests.unit.experiments.small_trace import small_trace, small_trace_text
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -27,13 +30,75 @@ def test_the_table_has_a_line_for_each_policy(extender: Command, trace: str) -> 
     assert out.endswith("means of 2 seeds.\n")
 
 
-def test_the_table_has_the_published_results_of_a_variant(extender: Command, trace: str) -> None:
+def test_the_table_has_the_published_results_of_a_variant(
+    extender: Command, trace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TRACE_FIGURES, "cpu200", measure_trace(small_trace()))
     arguments = ("--trace", trace, "--policy", "BestFit,Fill", "--seeds", "1", "--published", "cpu200")
     status, out, err = extender("experiment", *arguments)
     lines = out.splitlines()
     assert (status, err) == (0, "")
     assert lines[2].split() == ["BestFit,", "published", "80.00", "89.99", "92.15", "92.24", "92.40"]
     assert lines[5].split() == ["FGD,", "published", "80.00", "89.99", "94.82", "94.91", "95.05"]
+
+
+def test_published_results_of_another_trace_are_refused(
+    extender: Command, trace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, out, err = extender("experiment", "--trace", trace, "--published", "cpu200")
+    want = (
+        "Error: Invalid value for --published: the trace is not this variant of openb, which has 8,832 pods, 0 of them "
+        "with GPU models, that request 6,086.80 of 6,212 GPUs. "
+    )
+    has = "It has 40 pods, 0 of them with GPU models, that request 31.38 of 16 GPUs"
+    assert (status, out, err.splitlines()[-1]) == (2, "", want + has)
+    monkeypatch.setitem(TRACE_FIGURES, "gpuspec33", measure_trace(small_trace()))
+    err = extender("experiment", "--trace", trace, "--published", "cpu200")[2]
+    assert err.splitlines()[-1] == want + "It is the variant gpuspec33"
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "lines"),
+    [
+        (KeyboardInterrupt(), 130, []),
+        (ChildProcessError("a process was killed"), 1, ["extender: a process was killed"]),
+    ],
+    ids=["Ctrl-C", "a killed process"],
+)
+def test_the_finished_runs_are_shown_after_an_interruption(
+    extender: Command,
+    trace: str,
+    monkeypatch: pytest.MonkeyPatch,
+    raised: BaseException,
+    status: int,
+    lines: list[str],
+) -> None:
+    run_task = experiment.run_task
+
+    def run_or_fail(source: Any, task: Any) -> Any:
+        if task[1] == 3:
+            raise raised
+        return run_task(source, task)
+
+    monkeypatch.setattr(experiment, "run_task", run_or_fail)
+    code, out, err = extender("experiment", "--trace", trace, "--policy", "FGD,Fill", "--seeds", "1-4")
+    note = "extender: note: stopped after 2 of 8 runs; equal seeds give equal results"
+    assert (code, err.splitlines()) == (status, [note, *lines])
+    assert [line.split()[0] for line in out.splitlines()[:2]] == ["POLICY", "FGD"]
+    assert out.endswith("means of 2 seeds.\n")
+
+
+def test_a_full_disk_is_named_with_its_file(extender: Command, trace: str) -> None:
+    arguments = ("--policy", "Fill", "--seeds", "1", "-o", "jsonl", "--curves", "/dev/full")
+    status, _, err = extender("experiment", "--trace", trace, *arguments)
+    assert (status, err.splitlines()[-1]) == (1, "extender: /dev/full: No space left on device")
+
+
+@pytest.mark.parametrize("flag", ["--curves", "--plots", "--plans"])
+def test_an_output_that_cannot_be_created_is_named_before_the_runs(extender: Command, trace: str, flag: str) -> None:
+    status, out, err = extender("experiment", "--trace", trace, "--moves", "1", flag, f"{trace}/below")
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1] == f"Error: Invalid value for {flag}: {trace}/below: Not a directory"
 
 
 def test_json_lines_have_policy_seed_allocation_and_seconds(extender: Command, trace: str, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from extender.experiments.published_results import PUBLISHED_PERCENTS, REFERENCE_POLICY
+from extender.experiments.published_results import PUBLISHED_PERCENTS, REFERENCE_POLICY, TRACE_FIGURES
 from extender.experiments.runner import REPORTED_DEMAND_PERCENTS
 
 PUBLISHED_POLICIES = ["Random", "DotProd", "GpuClustering", "GpuPacking", "BestFit", "FGD"]
@@ -30,3 +30,8 @@ def test_the_values_at_full_demand_are_those_of_the_authors() -> None:
         95.62,
         92.15,
     ]
+
+
+def test_the_figures_differ_between_the_variants() -> None:
+    assert list(TRACE_FIGURES) == list(PUBLISHED_PERCENTS)
+    assert len(set(TRACE_FIGURES.values())) == 5

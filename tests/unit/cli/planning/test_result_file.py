@@ -50,3 +50,9 @@ def test_another_file_is_refused_and_not_changed(tmp_path: Path, content: bytes,
         ResultFile(str(path), "id").open()
     assert str(caught.value) == f"{path}: {message}"
     assert path.read_bytes() == content
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        ResultFile(str(tmp_path), "id").open()
+    assert str(caught.value) == f"{tmp_path}: cannot be read or written: Is a directory"

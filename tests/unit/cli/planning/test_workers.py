@@ -1,5 +1,10 @@
 """Tasks in this process, in others and on any executor: their order, and how many are submitted at once."""
 
+import os
+import select
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -11,6 +16,11 @@ from extender.cli.planning.workers import Workers, run_tasks, run_with_executor
 
 def square(number: int) -> int:
     return number * number
+
+
+def kill_this_process(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
 
 
 @pytest.mark.parametrize("jobs", [1, 2], ids=["this process", "two processes"])
@@ -63,3 +73,33 @@ def test_no_jobs_means_one_for_each_core(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     assert Workers(0).runs_in_this_process
     assert not Workers(1, "tcp://a:1").runs_in_this_process
+
+
+def test_a_killed_process_is_an_error_that_names_the_flag() -> None:
+    with pytest.raises(ChildProcessError) as caught:
+        list(run_tasks(Workers(2), kill_this_process, range(4)))
+    assert str(caught.value) == "a process of --jobs was killed; if the memory was full, use fewer jobs"
+
+
+SLEEPING_PROGRAM = """
+import time
+from extender.cli.planning.workers import Workers, run_tasks
+
+def wait(number):
+    print("started", flush=True)
+    time.sleep(600)
+
+list(run_tasks(Workers(2), wait, [1, 2]))
+"""
+
+
+def test_the_processes_end_when_their_parent_is_killed() -> None:
+    parent = subprocess.Popen([sys.executable, "-c", SLEEPING_PROGRAM], stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    assert [parent.stdout.readline(), parent.stdout.readline()] == [b"started\n", b"started\n"]
+    parent.kill()
+    parent.wait()
+    readable, _, _ = select.select([parent.stdout], [], [], 60)  # the processes have the other end of the pipe
+    assert readable, "the processes still run"
+    assert parent.stdout.read() == b""
+    parent.stdout.close()
