@@ -42,6 +42,9 @@ MAX_DEFER_SECONDS: Final = 5.0
 
 _POLL_SECONDS: Final = 0.05
 
+_MAX_TIMESTAMP_LEAD_NS: Final = 1_000_000_000
+"""Nanoseconds by which unique timestamps may be ahead of the clock; more means that the clock was set back."""
+
 MAX_ATTEMPTS: Final = 12
 RETRY_SECONDS: Final = 10.0
 _JITTER_FACTOR: Final = 0.25
@@ -104,8 +107,11 @@ class EventBroadcaster:
         if self.pending_count >= self.capacity:
             self.dropped += 1
             return
-        # Timestamps are unique, because an event's name is made of its object's name and its timestamp.
-        self._last_timestamp_ns = max(int(self.clock.now() * 1e9), self._last_timestamp_ns + 1)
+        # Timestamps are unique, because an event's name is made of its object's name and its timestamp. If the clock
+        # was set back, they follow it.
+        now_ns = int(self.clock.now() * 1e9)
+        was_set_back = self._last_timestamp_ns - now_ns > _MAX_TIMESTAMP_LEAD_NS
+        self._last_timestamp_ns = now_ns if was_set_back else max(now_ns, self._last_timestamp_ns + 1)
         write = self.series_cache.observe(event, self.clock.monotonic(), self._last_timestamp_ns, self.new_uuid())
         if write is not None:
             self._enqueue(write)

@@ -93,6 +93,27 @@ def test_an_event_is_written_as_kube_scheduler_writes_it() -> None:
     run(main())
 
 
+def test_after_the_clock_was_set_back_an_event_has_the_new_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with ScriptedServer(reply_with_body) as server, run_broadcaster(server) as recorder:
+            times = iter((1_800_000_000.0, 1_800_000_000.0, 1_799_996_400.0, 1_799_996_400.0))
+            monkeypatch.setattr(current_loop(), "now", lambda: next(times), raising=False)
+            for name in ("a", "b", "c", "d"):
+                recorder.record(make_event(name))
+            await asyncio.sleep(1)
+            event_times = {each.body["regarding"]["name"]: each.body["eventTime"] for each in server.requests_to(EVENTS)}
+            assert event_times == {
+                "a": "2027-01-15T08:00:00.000000Z",
+                "b": "2027-01-15T08:00:00.000000Z",
+                "c": "2027-01-15T07:00:00.000000Z",
+                "d": "2027-01-15T07:00:00.000000Z",
+            }
+            names = {each.body["metadata"]["name"].partition(".")[2] for each in server.requests_to(EVENTS)}
+            assert len(names) == 4
+
+    run(main())
+
+
 def test_the_first_repetition_makes_a_series_and_further_ones_only_count() -> None:
     async def main() -> None:
         async with ScriptedServer(reply_with_body) as server, run_broadcaster(server) as recorder:
