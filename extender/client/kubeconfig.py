@@ -29,9 +29,9 @@ from extender.config.documents import parse_document
 from extender.config.errors import ConfigError
 
 TOKEN_FILE_SECONDS: Final = 60.0
-"""Seconds for which a token from a file is used before the file is read again.
+"""Seconds for which a token or certificate from a file is used before the file is read again.
 
-Source: client-go/transport/token_source.go, NewCachedFileTokenSource (1.36).
+Source: client-go/transport/token_source.go, NewCachedFileTokenSource; client-go/transport/ca_rotation.go (1.36).
 """
 
 SERVICE_ACCOUNT_DIR: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -331,6 +331,9 @@ def _build_config(
             _write_pem_file(exec_status["clientCertificateData"].encode()),
             _write_pem_file(exec_status["clientKeyData"].encode()),
         )
+    if not exec_status and (configuration.ssl_ca_cert or certificate):
+        # Rotated CAs and client certificates are noticed. client-go reads these files every five minutes.
+        refresh_after = TOKEN_FILE_SECONDS
     server = (source.master or str(configuration.host)).rstrip("/")
     impersonation = source.impersonation
     if impersonation == Impersonation():

@@ -45,6 +45,7 @@ def test_metrics_include_the_cache_and_event_handling() -> None:
     telemetry.metrics.observe_event_handling("NodeAdd", 0.5)
     page = client.get("/metrics").text
     assert 'scheduler_cache_size{type="nodes"} 1.0' in page
+    assert 'extender_cache_staleness_seconds{kind="Pod"} +Inf' in page
     assert 'scheduler_event_handling_duration_seconds_count{event="NodeAdd"} 1.0' in page
 
 

@@ -82,6 +82,28 @@ def test_tls_settings_stay_the_same_object_until_a_certificate_changes(tmp_path:
     run(main())
 
 
+def test_a_rotated_ca_is_trusted_within_a_minute(tmp_path: Path) -> None:
+    async def main() -> None:
+        trustme.CA().cert_pem.write_to_path(tmp_path / "ca.crt")
+        file = write_kubeconfig(
+            tmp_path / "config", cluster={"server": "https://x", "certificate-authority": "ca.crt"}, user={"token": "t"}
+        )
+        credentials = Credentials(CredentialSource(file), current_loop())
+        first = await credentials.get_current_config()
+        trustme.CA().cert_pem.write_to_path(tmp_path / "ca.crt")
+        await asyncio.sleep(59)
+        assert (await credentials.get_current_config()).tls is first.tls
+        await asyncio.sleep(2)
+        rotated = await credentials.get_current_config()
+        (tmp_path / "ca.crt").write_text("half-written")
+        await asyncio.sleep(61)
+        last = await credentials.get_current_config()
+        assert rotated.tls is not first.tls
+        assert last.tls is rotated.tls
+
+    run(main())
+
+
 @pytest.mark.parametrize("field", ["certificate-authority", "client-certificate", "client-key"])
 def test_a_certificate_or_key_of_more_than_16_mib_is_an_error(tmp_path: Path, field: str) -> None:
     big_file = tmp_path / "big"
