@@ -247,3 +247,24 @@ def test_a_temporarily_rejected_token_stops_nothing_for_good() -> None:
         assert not replica.task.done()
 
     run(scenario)
+
+
+@pytest.mark.parametrize("retry_after", ["", "7"])
+def test_after_a_server_rejected_all_requests_as_too_many_everything_recovers(retry_after: str) -> None:
+    """API priority and fairness rejects requests with 429, and often says when to try again."""
+
+    async def scenario(harness: FaultHarness) -> None:
+        harness.create_nodes(2)
+        harness.inject_fault(FaultKind.STATUS, code=429, retry_after=retry_after)
+        await harness.start_scheduler(**LONG_LEASE)
+        await asyncio.sleep(60)
+        harness.server.faults.clear()
+        await harness.wait_until(lambda: harness.replicas[0].is_leader, 130)
+        harness.inject_fault(FaultKind.STATUS, code=429, retry_after=retry_after)
+        harness.create_pods("p1")
+        change_objects(harness)
+        await asyncio.sleep(120)
+        harness.server.faults.clear()
+        await harness.wait_until_consistent()
+
+    run(scenario)

@@ -79,10 +79,14 @@ def write_recording_file(recording: Recording, output: str, prefixes: tuple[str,
         partial_path.unlink(missing_ok=True)  # another user may have made it, or a link to another file
         descriptor = os.open(partial_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         file: BinaryIO
-        with os.fdopen(descriptor, "wb") as file:
-            compress = output.endswith(".gz")
-            count = write_recording(recording, file, compress=compress, annotation_prefixes=prefixes)
-        partial_path.replace(path)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                compress = output.endswith(".gz")
+                count = write_recording(recording, file, compress=compress, annotation_prefixes=prefixes)
+            partial_path.replace(path)
+        except BaseException:
+            partial_path.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise make_input_error(output, f"cannot be written: {error.strerror}") from error
     return count

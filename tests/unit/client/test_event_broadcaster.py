@@ -101,7 +101,9 @@ def test_after_the_clock_was_set_back_an_event_has_the_new_time(monkeypatch: pyt
             for name in ("a", "b", "c", "d"):
                 recorder.record(make_event(name))
             await asyncio.sleep(1)
-            event_times = {each.body["regarding"]["name"]: each.body["eventTime"] for each in server.requests_to(EVENTS)}
+            event_times = {
+                each.body["regarding"]["name"]: each.body["eventTime"] for each in server.requests_to(EVENTS)
+            }
             assert event_times == {
                 "a": "2027-01-15T08:00:00.000000Z",
                 "b": "2027-01-15T08:00:00.000000Z",

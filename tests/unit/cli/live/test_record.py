@@ -1,8 +1,14 @@
 """The file of a recording: it replaces an old one, and no link leads the writer to another file."""
 
+import errno
 import json
+import os
 from pathlib import Path
+from typing import Any, BinaryIO
 
+import pytest
+
+from extender.analysis.input.input_errors import InputError
 from extender.analysis.recorded_cluster import Recording
 from extender.cli.live.record import write_recording_file
 
@@ -15,3 +21,17 @@ def test_the_recording_is_not_written_through_a_link(tmp_path: Path) -> None:
     assert other_file.read_text() == "other"
     assert json.loads(file.read_text())["items"] == []
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_on_a_full_disk_the_old_file_stays_and_no_part_of_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_until_full(_: Recording, file: BinaryIO, **__: Any) -> int:
+        file.write(b"[")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("extender.cli.live.record.write_recording", write_until_full)
+    (tmp_path / "c.json").write_text("old")
+    with pytest.raises(InputError, match="cannot be written: No space left on device"):
+        write_recording_file(Recording(), str(tmp_path / "c.json"), ())
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"c.json": "old"}
