@@ -14,7 +14,7 @@ from extender.api.kinds.struct_base import KubernetesStruct
 from extender.client.errors import ApiError, GoneError, InvalidResponseError, NotFoundError, ResponseTooLargeError
 from extender.client.node_heartbeats import HeartbeatDetector
 from extender.client.rest_mapping import Endpoint
-from extender.client.transport import Request, Transport
+from extender.client.transport import MAX_RESPONSE_BYTES, Request, Transport
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -142,11 +142,18 @@ async def is_served(transport: Transport, endpoint: Endpoint) -> bool:
 async def read_resource_version(transport: Transport, list_watch: ListWatch[T]) -> str:
     """Return the server's current resource version: that of a list of one object, which the server reads from etcd.
 
+    It is sent as a watch is, since a watch waits for it: without a rate limit, and not behind bindings that hang.
+
     Raises:
         ApiError: the list failed.
     """
-    body = await transport.call(list_watch.make_request(PAGE_TIMEOUT, limit="1"))
-    return _decode_list_meta(body, list_watch).resource_version
+    request, body = list_watch.make_request(PAGE_TIMEOUT, limit="1"), bytearray()
+    async with transport.stream(request, PAGE_TIMEOUT) as chunks:
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > MAX_RESPONSE_BYTES:
+                raise ResponseTooLargeError(f"GET {request.path}: a response of more than {MAX_RESPONSE_BYTES} bytes")
+    return _decode_list_meta(bytes(body), list_watch).resource_version
 
 
 async def list_all(transport: Transport, list_watch: ListWatch[T]) -> ObjectList[T]:

@@ -11,7 +11,7 @@ from extender.api.kinds.pod import Pod
 from extender.cache.pod_signature import SignatureCache
 from extender.cache.tables.symbols import Symbols
 from extender.client.errors import InvalidResponseError
-from extender.client.listwatch import ListWatch, ObjectList, list_all
+from extender.client.listwatch import ListWatch, ObjectList, list_all, read_resource_version
 from extender.client.rest_mapping import ENDPOINTS
 from extender.client.transport import Request, Transport
 from extender.client.watch import watch
@@ -31,7 +31,7 @@ from tests.unit.client.scripted_server import (
     no_jitter,
     open_transport,
 )
-from tests.unit.client.virtual_time import run
+from tests.unit.client.virtual_time import current_loop, run
 
 
 def list_pods(
@@ -212,6 +212,22 @@ def test_a_page_of_too_many_bytes_ends_with_an_error(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("extender.client.listwatch.MAX_PAGE_BYTES", 1000)
     with pytest.raises(InvalidResponseError, match="GET /api/v1/pods: a response of more than 1000 bytes"):
         list_pods(*[Reply(body=b" " * 1001)] * 3)
+
+
+def test_the_resource_version_of_the_server_is_read_without_a_rate_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server, qps=0.001, burst=1) as transport:
+            start_time = current_loop().time()
+            server.respond("GET /livez", Reply())
+            await transport.call(Request("GET", "/livez"))
+            server.resource_version = "17"
+            assert await read_resource_version(transport, POD_LIST_WATCH) == "17"
+            monkeypatch.setattr("extender.client.listwatch.MAX_RESPONSE_BYTES", 10)
+            with pytest.raises(InvalidResponseError, match="GET /api/v1/pods: a response of more than 10 bytes"):
+                await read_resource_version(transport, POD_LIST_WATCH)
+            assert current_loop().time() < start_time + 1.0
+
+    run(main())
 
 
 def test_a_page_of_too_many_bytes_is_read_again_in_smaller_pages(monkeypatch: pytest.MonkeyPatch) -> None:
