@@ -6,6 +6,7 @@ If several files set a current context, the first one applies, as in kubectl.
 """
 
 import atexit
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,6 +14,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Final, cast
 from urllib.parse import quote
+
+from yarl import URL
 
 from extender.basics.input_limits import (
     MAX_CREDENTIAL_BYTES,
@@ -22,7 +25,7 @@ from extender.basics.input_limits import (
     shorten,
 )
 from extender.client.auth.exec_plugin import run_exec_plugin
-from extender.client.auth.static_credentials import Entry, find_context, make_static_configuration
+from extender.client.auth.static_credentials import Entry, find_context, make_static_configuration, validate_kubeconfig
 from extender.client.errors import CredentialsError
 from extender.client.proxies import find_proxy
 from extender.config.documents import parse_document
@@ -135,6 +138,32 @@ def load_config(source: CredentialSource) -> RestConfig:
     Raises:
         CredentialsError: no configuration was found, or it is invalid.
     """
+    config = _load_unchecked_config(source)
+    _check_url(config.server, "server", "--master, or the server in the kubeconfig")
+    if config.proxy_url:
+        _check_url(config.proxy_url, "proxy", "HTTPS_PROXY, HTTP_PROXY, or proxy-url in the kubeconfig")
+    return config
+
+
+def _check_url(text: str, name: str, setting: str) -> None:
+    """Check that *text* is the URL of a server or a proxy.
+
+    Raises:
+        CredentialsError: it is not; *setting* names where to change it.
+    """
+    try:
+        url = URL(text)
+        reason = "" if url.scheme in {"http", "https"} and url.host else "no http or https"
+        if not reason and name == "server" and url.raw_user is not None:
+            reason = "a user is not supported here"
+    except ValueError as error:
+        reason = str(error)
+    if reason:
+        shown = re.sub("//[^/]*@", "//...@", shorten(text))
+        raise CredentialsError(f'"{shown}" is not the URL of a {name}: {reason}; change {setting}')
+
+
+def _load_unchecked_config(source: CredentialSource) -> RestConfig:
     files = source.find_files()
     if files:
         return _load_kubeconfig(files, source)
@@ -264,7 +293,7 @@ def _read_kubeconfig(file: Path) -> dict[str, Any]:
     except ConfigError as error:
         message = error.errors[0].message.removeprefix(f"{file}: ")
         raise CredentialsError(f"kubeconfig {file}: {shorten(message)}") from error
-    _validate_kubeconfig(config, file)
+    validate_kubeconfig(config, file)
     return cast("dict[str, Any]", config)
 
 
@@ -285,27 +314,6 @@ def _merge_kubeconfigs(configs: Mapping[str, dict[str, Any]]) -> Any:
                     entries.append(ConfigNode(f"{path}/{entry['name']}", entry, path))  # type: ignore[no-untyped-call]
     file = next(iter(configs))
     return ConfigNode(file, merged_config, file)  # type: ignore[no-untyped-call]
-
-
-def _validate_kubeconfig(config: Any, file: Path) -> None:
-    """Check that a kubeconfig has lists of named mappings. The `kubernetes` package does not check this.
-
-    Raises:
-        CredentialsError: the file is empty, or has another structure.
-    """
-    if config is None:
-        raise CredentialsError(f"kubeconfig {file}: the file is empty")
-    if not isinstance(config, dict):
-        raise CredentialsError(f"kubeconfig {file}: want a mapping with clusters, contexts and users")
-    for kind in ("cluster", "context", "user"):
-        entries = config.get(f"{kind}s") or []
-        if not isinstance(entries, list):
-            raise CredentialsError(f"kubeconfig {file}: {kind}s: want a list")
-        for index, entry in enumerate(entries):
-            if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-                raise CredentialsError(f"kubeconfig {file}: {kind}s[{index}]: want a mapping with a name")
-            if not isinstance(entry.get(kind) or {}, dict):
-                raise CredentialsError(f"kubeconfig {file}: {kind}s[{index}].{kind}: want a mapping")
 
 
 def _build_config(

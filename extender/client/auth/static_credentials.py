@@ -9,7 +9,16 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from extender.client.errors import CredentialsError
+
+_TEXT_FIELDS: Final = (
+    *("server", "proxy-url", "tls-server-name", "certificate-authority", "certificate-authority-data"),
+    *("client-certificate", "client-certificate-data", "client-key", "client-key-data"),
+    *("token", "tokenFile", "username", "password", "cluster", "user", "namespace", "as", "as-uid"),
+)
+"""Fields of clusters, contexts and users whose value is text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,31 @@ class StaticConfiguration:
     def get_api_key_with_prefix(self, _name: str) -> str:
         """Return the value of the header Authorization; empty without a token or a password."""
         return self.authorization
+
+
+def validate_kubeconfig(config: Any, file: Path) -> None:
+    """Check that a kubeconfig has lists of named mappings. The `kubernetes` package does not check this.
+
+    Raises:
+        CredentialsError: the file is empty, or has another structure.
+    """
+    if config is None:
+        raise CredentialsError(f"kubeconfig {file}: the file is empty")
+    if not isinstance(config, dict):
+        raise CredentialsError(f"kubeconfig {file}: want a mapping with clusters, contexts and users")
+    for kind in ("cluster", "context", "user"):
+        entries = config.get(f"{kind}s") or []
+        if not isinstance(entries, list):
+            raise CredentialsError(f"kubeconfig {file}: {kind}s: want a list")
+        for index, entry in enumerate(entries):
+            if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+                raise CredentialsError(f"kubeconfig {file}: {kind}s[{index}]: want a mapping with a name")
+            fields = entry.get(kind) or {}
+            if not isinstance(fields, dict):
+                raise CredentialsError(f"kubeconfig {file}: {kind}s[{index}].{kind}: want a mapping")
+            for name in _TEXT_FIELDS:
+                if not isinstance(fields.get(name) or "", str):
+                    raise CredentialsError(f"kubeconfig {file}: {kind}s[{index}].{kind}.{name}: want text")
 
 
 def find_context(configs: Mapping[str, dict[str, Any]], name: str) -> tuple[Entry, Entry]:

@@ -127,6 +127,8 @@ def test_missing_credentials_are_reported_in_one_line(source: CredentialSource, 
         ("clusters: 3", "clusters: want a list$"),
         ("contexts: [1]", r"contexts\[0\]: want a mapping with a name$"),
         ("users: [{name: u, user: 3}]", r"users\[0\].user: want a mapping$"),
+        ("clusters: [{name: c, cluster: {proxy-url: 1}}]", r"clusters\[0\].cluster.proxy-url: want text$"),
+        ("users: [{name: u, user: {client-key: 1}}]", r"users\[0\].user.client-key: want text$"),
         ("{contexts: [], clusters: [], users: []}", "no current-context; set one$"),
         ("{current-context: x, contexts: [], clusters: [], users: []}", "name x"),
         ("{current-context: x, contexts: [{name: x, context: {cluster: y}}]}", "name y"),
@@ -144,6 +146,8 @@ def test_missing_credentials_are_reported_in_one_line(source: CredentialSource, 
         "a number for a list",
         "an entry that is a number",
         "a user that is a number",
+        "a proxy that is a number",
+        "a key that is a number",
         "no context",
         "an unknown context",
         "an unknown cluster",
@@ -329,6 +333,31 @@ def test_a_server_s_certificate_is_verified_unless_insecure(tmp_path: Path) -> N
         assert access.tls.verify_mode is ssl.CERT_NONE
 
     run(main())
+
+
+@pytest.mark.parametrize(
+    ("cluster", "message"),
+    [
+        ({}, '"" is not the URL of a server: no http or https'),
+        ({"server": "unix:///s"}, '"unix:///s" is not the URL of a server: no http or https'),
+        ({"server": "https://h:99999"}, '"https://h:99999" is not the URL of a server: Port out of range 0-65535'),
+        ({"server": "https://ann:pw@h"}, '"https://...@h" is not the URL of a server: a user is not supported here'),
+        (
+            {"server": "https://h", "proxy-url": "socks5://p"},
+            '"socks5://p" is not the URL of a proxy: no http or https',
+        ),
+    ],
+    ids=["nothing", "a socket", "a port", "a password", "a proxy"],
+)
+def test_an_invalid_url_is_one_line(tmp_path: Path, cluster: dict[str, Any], message: str) -> None:
+    settings = [
+        "--master, or the server in the kubeconfig",
+        "HTTPS_PROXY, HTTP_PROXY, or proxy-url in the kubeconfig",
+    ]
+    file = write_kubeconfig(tmp_path / "config", clusters=[{"name": "there", "cluster": cluster}])
+    with pytest.raises(CredentialsError) as caught:
+        load_config(CredentialSource(file))
+    assert caught.value.message == f"{message}; change {settings['proxy-url' in cluster]}"
 
 
 def test_a_proxy_is_taken_from_the_cluster_or_else_from_the_environment(tmp_path: Path) -> None:
