@@ -8,6 +8,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Final
 
 from cryptography import x509
 
@@ -38,8 +39,11 @@ from extender.serving.http_server import (
 from extender.serving.serving_options import AuthenticationOptions, AuthorizationOptions, ServingOptions
 from extender.serving.tls import ServingCertificate
 from extender.ui.mounted_pages import MountedPages
+from extender.ui.response_headers import LOOPBACK_HOSTS, HostCheckMiddleware
 
 log = logging.getLogger("extender.app")
+
+_PROBE_PATHS: Final = frozenset(("/healthz", "/livez", "/readyz"))
 
 
 async def run(options: ServeOptions) -> int:
@@ -151,21 +155,23 @@ def _mount_pages(backend: ServeBackend, configuration: ConfigurationFile, option
 def _add_authentication(
     app: AsgiApp, backend: ServeBackend, options: ServeOptions, certificate: ServingCertificate | None
 ) -> AsgiApp:
-    """Return *app* behind the authentication middleware, or unchanged if no caller can be authenticated."""
+    """Return *app* behind the authentication middleware, or behind a check of Host if nobody can be authenticated."""
     client_cert_verifier = None
 
     def get_client_cas() -> tuple[x509.Certificate, ...]:
         return () if certificate is None else certificate.client_cas
 
+    verb_paths = frozenset(backend.extender_service.served_paths.values())
     if not _authenticates(backend, options):
-        return app
+        if not options.serving.is_loopback:
+            return app
+        return HostCheckMiddleware(app, LOOPBACK_HOSTS | {options.serving.address}, verb_paths | _PROBE_PATHS)
     if options.client_ca_file:
         client_cert_verifier = ClientCertVerifier(get_client_cas, options.client_names)
     reviewer = None if backend.writer is None else ReviewClient(backend.writer)
     metrics = backend.client_metrics
     authenticator = Authenticator(AuthenticationOptions(), reviewer, metrics, get_client_ca_file_cas=get_client_cas)
     authorizer = Authorizer(AuthorizationOptions(always_allowed_paths=options.always_allowed_paths), reviewer, metrics)
-    verb_paths = frozenset(backend.extender_service.served_paths.values())
     return AuthMiddleware(app, authenticator, authorizer, verb_paths, client_cert_verifier)
 
 

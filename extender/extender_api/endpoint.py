@@ -61,8 +61,8 @@ class VerbEndpoint:
         whole_objects_pattern: the pattern of a request with whole objects; None if such requests are not allowed.
         limiter: the limiter of concurrent requests.
         metrics: the metrics of requests.
-        changes_cluster: whether the verb writes to the API server or assumes pods. If so, a request that a web page
-            can send is rejected.
+        changes_cluster: whether the verb writes to the API server or assumes pods. If so, the content type must be
+            JSON, as an old browser may not send the header Origin, with which no verb is served.
     """
 
     name: str
@@ -110,8 +110,10 @@ class VerbEndpoint:
             ClientDisconnect: the client closed the connection before the end of the request.
         """
         _reject_content_encoding(scope)
+        if get_header(scope, b"origin"):
+            raise RequestError(403, "requests with the header Origin are not allowed: browsers send it for web pages")
         if self.changes_cluster:
-            _reject_browser_request(scope)
+            _check_media_type(scope)
         async with self.body_reader.read(scope, receive, self.whole_objects_pattern) as body, self.limiter:
             args = await self.decode(body)
             log_fields["pod"] = args.key
@@ -186,13 +188,8 @@ def _reject_content_encoding(scope: Scope) -> None:
         raise RequestError(415, f'Content-Encoding "{name}" is not supported; send the body uncompressed')
 
 
-def _reject_browser_request(scope: Scope) -> None:
-    """Reject a request that a web page can send through the user's browser.
-
-    A browser sends the header Origin, and a page of another site cannot set the content type to JSON.
-    """
-    if get_header(scope, b"origin"):
-        raise RequestError(403, "requests with the header Origin are not allowed: browsers send it for web pages")
+def _check_media_type(scope: Scope) -> None:
+    """Check that the content type is JSON, which a web page of another site cannot set."""
     media_type = get_header(scope, b"content-type").partition(b";")[0].strip().lower()
     if media_type != b"application/json":
         raise RequestError(415, "Content-Type: want application/json")

@@ -53,16 +53,43 @@ class ResponseHeadersMiddleware:
                 message["headers"] = [*message.get("headers", ()), *HEADERS]
             await send(message)
 
-        if self.hosts is not None and not self._names_this_host(scope):
-            headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
-            await send_with_headers({"type": "http.response.start", "status": 421, "headers": headers})
-            await send({"type": "http.response.body", "body": _MISDIRECTED})
+        if self.hosts is not None and not _names_host(scope, self.hosts):
+            await _send_misdirected(send_with_headers)
             return
         await self.app(scope, receive, send_with_headers)
 
-    def _names_this_host(self, scope: Scope) -> bool:
-        values = [value for name, value in scope["headers"] if name == b"host"]
-        return len(values) == 1 and _remove_port(values[0].decode("latin-1")).lower() in (self.hosts or ())
+
+@dataclass(frozen=True, slots=True)
+class HostCheckMiddleware:
+    """An ASGI application that rejects foreign Host headers, as `ResponseHeadersMiddleware` does.
+
+    Attributes:
+        app: the application.
+        hosts: the accepted hosts, without port.
+        open_paths: the paths for which every Host header is accepted.
+    """
+
+    app: AsgiApp
+    hosts: frozenset[str]
+    open_paths: frozenset[str]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or scope["path"] in self.open_paths or _names_host(scope, self.hosts):
+            await self.app(scope, receive, send)
+        else:
+            await _send_misdirected(send)
+
+
+def _names_host(scope: Scope, hosts: frozenset[str]) -> bool:
+    values = [value for name, value in scope["headers"] if name == b"host"]
+    return len(values) == 1 and _remove_port(values[0].decode("latin-1")).lower() in hosts
+
+
+async def _send_misdirected(send: Send) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": 421, "headers": headers})
+    await send({"type": "http.response.body", "body": _MISDIRECTED})
 
 
 def _remove_port(host: str) -> str:

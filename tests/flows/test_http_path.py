@@ -89,6 +89,28 @@ def test_raw_scores_are_the_totals_of_the_profile() -> None:
         assert min(score["Score"] for score in scores) > 10
 
 
+def test_a_web_page_reads_nothing() -> None:
+    """A site can point its own name to 127.0.0.1 (DNS rebinding). The browser then lets its pages read the answers."""
+
+    def get_status(method: str, path: str, headers: dict[str, str]) -> int:
+        connection = http.client.HTTPConnection(host, port, timeout=30)
+        body = json.dumps({"Pod": POD, "NodeNames": ["general-a3"]}) if method == "POST" else None
+        connection.request(method, path, body, headers)
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    rebound = {"Host": "evil.example"}
+    with server("--ui") as (_, host, port):
+        for path in ("/metrics", "/explain/shop/web", "/openapi.json", "/ui/"):
+            assert get_status("GET", path, rebound) == 421, path
+        assert get_status("GET", "/metrics", {"Host": f"localhost:{port}"}) == 200
+        assert get_status("GET", "/livez", rebound) == 200
+        for verb in ("/filter", "/prioritize", "/preempt"):
+            assert get_status("POST", verb, {**rebound, "Origin": "http://evil.example"}) == 403, verb
+        assert get_status("POST", "/filter", {"Host": "a.name.of.kube-scheduler"}) == 200
+
+
 def test_a_port_in_use_is_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

@@ -4,7 +4,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
-from extender.ui.response_headers import ResponseHeadersMiddleware
+from extender.ui.response_headers import HostCheckMiddleware, ResponseHeadersMiddleware
 
 
 def make_client(hosts: frozenset[str] | None) -> TestClient:
@@ -46,3 +46,11 @@ def test_a_page_allows_nothing_inline_and_cannot_be_framed() -> None:
     assert headers["x-frame-options"] == "DENY"
     assert headers["x-content-type-options"] == "nosniff"
     assert "set-cookie" not in headers
+
+
+def test_open_paths_are_served_for_every_host() -> None:
+    client = TestClient(HostCheckMiddleware(PlainTextResponse("page"), LOOPBACK, frozenset({"/livez"})))
+    foreign = {"Host": "evil.example"}
+    assert client.get("/livez", headers=foreign).status_code == 200
+    assert client.get("/metrics", headers=foreign).status_code == 421
+    assert client.get("/metrics", headers={"Host": "localhost:80"}).status_code == 200
