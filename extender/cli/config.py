@@ -30,6 +30,12 @@ Examples:
   extender config check --filter-answer best scheduler.yaml    and what kube-scheduler no longer calls
   kubectl -n kube-system get cm scheduler -o jsonpath='{.data.config}' | extender config check -"""
 
+_EPILOG: Final = """\b
+Examples:
+  extender config check scheduler.yaml
+  extender config defaults > scheduler.yaml
+  extender config convert policy.json > scheduler.yaml"""
+
 _DEFAULTS_EPILOG: Final = """\b
 Example:
   extender config defaults > scheduler.yaml"""
@@ -54,6 +60,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     help="Check a KubeSchedulerConfiguration, convert a Policy, or show the defaults.",
+    epilog=_EPILOG,
 )
 
 

@@ -10,7 +10,7 @@ from typing import Final, Self, TextIO
 from extender.basics.visible_text import make_visible
 
 _BAR_WIDTH: Final = 30
-_MIN_TEXT_WIDTH: Final = 40
+_MIN_TEXT_WIDTH: Final = 24
 _BOLD, _RED, _GREEN, _RESET = "\033[1m", "\033[31m", "\033[32m", "\033[0m"
 _LAST_COLUMN: Final = re.compile(r"(?:.*\S {2,}|\s*)(?=\S)")
 
@@ -23,16 +23,17 @@ def write_error(line: str) -> None:
 def write_text(text: str, output: TextIO | None = None) -> None:
     """Write *text* to a terminal or another output; None means standard output.
 
-    A terminal gets wrapped lines, bold titles, and the results of pods in colour, unless the variable NO_COLOR is set.
-    It does not get the escape sequences of names and messages.
+    A terminal gets wrapped lines, bold titles, and the results of pods in colour, unless the variable NO_COLOR is set
+    or TERM is `dumb`. It does not get the escape sequences of names and messages.
     """
     output = sys.stdout if output is None else output
     if not output.isatty():
         output.write(text)
         return
     width = shutil.get_terminal_size().columns
+    has_colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     for line in make_visible(text).splitlines():
-        start, end = _choose_colour(line) if not os.environ.get("NO_COLOR") else ("", "")
+        start, end = _choose_colour(line) if has_colours else ("", "")
         output.write(f"{start}{_wrap(line, width)}{end}\n")
 
 

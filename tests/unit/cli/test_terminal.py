@@ -72,6 +72,7 @@ def test_a_pipe_gets_the_text_unchanged() -> None:
 
 
 def test_a_terminal_shows_titles_in_bold_and_results_in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     text = write_at_terminal(monkeypatch, "Pod shop/web\n  fits on 3 of 12 nodes\n  a is best\n", 80)
     assert text == "\033[1mPod shop/web\033[0m\n\033[32m  fits on 3 of 12 nodes\033[0m\n  a is best\n"
     assert write_at_terminal(monkeypatch, "  fits on none\n", 80) == "\033[31m  fits on none\033[0m\n"
@@ -89,6 +90,19 @@ Pod shop/web
          reason
 """
     )
+
+
+def test_lines_are_wrapped_at_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = write_at_terminal(monkeypatch, REPORT, 40, no_colour="1")
+    assert text.splitlines()[1:3] == [
+        "  fits on none of 12 nodes: 8 nodes have",
+        "  too little cpu, 3 nodes have taints",
+    ]
+
+
+def test_a_terminal_without_capabilities_gets_no_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    assert write_at_terminal(monkeypatch, "Pod shop/web\n", 80) == "Pod shop/web\n"
 
 
 def test_a_last_column_without_room_is_not_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
