@@ -1,0 +1,98 @@
+"""The public API for notebooks and scripts: questions about a recorded cluster, answered as plain values.
+
+from extender.notebook import read_cluster
+
+cluster = read_cluster("cluster.json.gz", config="scheduler.yaml")
+answer = cluster.explain("shop/web-1")["pods"]["shop/web-1"]
+placements = cluster.simulate(seed=7)["placements"]
+
+The answers are those of the commands with `-o json`: docs/reference/answers.md has their fields, and `schemaVersion`
+their version. The names in `__all__` stay compatible within a minor release.
+"""
+
+from typing import Any
+
+import msgspec
+
+from extender.analysis.explain import PodExplainer
+from extender.analysis.input.input_errors import InputError
+from extender.analysis.pod_selection import PodSelection
+from extender.analysis.recorded_cluster import check_nodes, load_cache
+from extender.analysis.simulate import SimulationOptions
+from extender.analysis.simulate import simulate as run_simulation
+from extender.analysis.simulation_text import make_simulation_values
+from extender.answers.schema_version import AnswerKind, make_answer
+from extender.cli.recording_options import Cluster, make_offline_runtime, read_inputs
+from extender.config.errors import ConfigError
+
+__all__ = ["ConfigError", "InputError", "RecordedCluster", "read_cluster"]
+
+
+class RecordedCluster:
+    """A recorded cluster with the configuration in force. No question changes it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Take the cluster; see `read_cluster`."""
+        self._cluster = cluster
+
+    def explain(self, *pods: str) -> dict[str, Any]:
+        """Return what `extender explain -o json` prints.
+
+        Args:
+            pods: the pods, as `namespace/name`, or the workloads, as `deployment/name`; none: all pending pods.
+
+        Raises:
+            InputError: there is no such pod.
+        """
+        recording, setup, runtime = self._cluster.recording, self._cluster.setup, make_offline_runtime(verbose=False)
+        explainer = PodExplainer(
+            recording, PodSelection(pods), setup.profiles, tuple(setup.profiles), runtime, setup.gates
+        )
+        values = {
+            key: report.to_values()
+            for report in explainer.iterate_reports()
+            for key in (report.explanation.pod.key, *report.alike_pods)
+        }
+        return _to_plain_values(AnswerKind.EXPLANATION, {"pods": values})
+
+    def simulate(self, *, seed: int = 0, preempt: bool = False) -> dict[str, Any]:
+        """Return what `extender simulate -o json` prints.
+
+        Args:
+            seed: the seed of the choice between equally good nodes.
+            preempt: whether pods of lower priority are evicted for pods that fit on no node.
+
+        Raises:
+            InputError: a node has no status.
+        """
+        recording, setup = self._cluster.recording, self._cluster.setup
+        check_nodes(recording)
+        simulation = run_simulation(
+            load_cache(recording, setup.gates, setup.profiles),
+            setup.profiles,
+            make_offline_runtime(verbose=False),
+            SimulationOptions(seed, preempt),
+            recording=recording,
+        )
+        return _to_plain_values(AnswerKind.SIMULATION, make_simulation_values(simulation, seed))
+
+
+def read_cluster(*files: str, config: str = "", override: bool = False) -> RecordedCluster:
+    """Read a cluster. Notes, for example about skipped kinds, are printed on standard error.
+
+    Args:
+        files: the recordings and manifests, as for the flag `-f`.
+        config: the file of the configuration; empty: that of the recording, or the default configuration.
+        override: whether a later object replaces an earlier object of the same kind and name.
+
+    Raises:
+        ConfigError: the recorded release cannot be emulated, or an installed plugin is invalid.
+        InputError: a file or the configuration is invalid.
+    """
+    return RecordedCluster(read_inputs(list(files), config, override=override))
+
+
+def _to_plain_values(kind: AnswerKind, values: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer as dictionaries, lists and scalars."""
+    answer: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(make_answer(kind, values)))
+    return answer
