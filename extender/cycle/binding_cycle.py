@@ -146,7 +146,7 @@ def _run_permits(
     timeouts: dict[str, float] = {}
     reasons: tuple[str, ...] = ()
     allowed_pods: list[tuple[str, str]] = []
-    pods_to_activate: dict[str, Pod] = {}
+    pods_to_activate: tuple[Pod, ...] = ()
     for plugin in profile.permit_plugins:
         try:
             result = runtime.runner.call_typed(
@@ -156,7 +156,7 @@ def _run_permits(
             return PermitOutcome(error.status)
         status = result.status
         allowed_pods += ((plugin.name, uid) for uid in result.uids_to_allow)
-        pods_to_activate.update((queued_pod.key, queued_pod) for queued_pod in result.pods_to_activate)
+        pods_to_activate += result.pods_to_activate
         if status is None or status.is_success:
             continue
         if status.is_rejected:
@@ -165,7 +165,7 @@ def _run_permits(
             return PermitOutcome(PluginError(plugin.name, "Permit", status.message).status)
         timeouts[plugin.name] = min(result.timeout, MAX_TIMEOUT)
         reasons = status.reasons
-    affected_pods = tuple(allowed_pods), tuple(pods_to_activate.values())
+    affected_pods = tuple(allowed_pods), pods_to_activate
     if not timeouts:
         return PermitOutcome(None, {}, *affected_pods)
     reasons_with_wait = (*reasons, "one or more plugins asked to wait and no plugin rejected pod")

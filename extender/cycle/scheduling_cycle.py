@@ -15,7 +15,7 @@ import numpy as np
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
-from extender.cycle.diagnosis import NO_NODES, Diagnosis, find_nodes_that_pass_filters
+from extender.cycle.diagnosis import NO_NODES, Diagnosis, build_diagnosis, find_nodes_that_pass_filters
 from extender.cycle.extender_steps import (
     ExtenderSteps,
     FilteredNodes,
@@ -23,7 +23,9 @@ from extender.cycle.extender_steps import (
     PrioritizeStep,
     run_without_extenders,
 )
+from extender.cycle.filter import run_filters
 from extender.cycle.node_sampling import NodeSampler, num_feasible_nodes_to_find
+from extender.cycle.nominator import run_filters_with_nominated_pods
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.post_filter import FailedAttempt, make_post_filter_steps
 from extender.cycle.score import Ranking, prioritize_nodes, select_host
@@ -119,15 +121,39 @@ def _find_nodes_that_pass_plugins(inputs: CycleInputs, *, ignore_nomination: boo
         pod, snapshot, profile, inputs.runtime, only_nodes=inputs.only_nodes, with_rejections=inputs.has_extenders
     )
     nominated_name = pod.pod.status.nominated_node_name
-    if nominated_name and diagnosis.has_feasible_node and not ignore_nomination:
-        row = snapshot.row(nominated_name)
-        if row is not None and diagnosis.feasible[row]:
-            nominated_mask = np.zeros(diagnosis.node_count, dtype=np.bool_)
-            nominated_mask[row] = True
-            return diagnosis.restrict_to(nominated_mask), 1
+    row = snapshot.row(nominated_name) if nominated_name and not ignore_nomination else None
+    if row is not None and diagnosis.has_feasible_node and diagnosis.feasible[row]:
+        nominated_mask = np.zeros(diagnosis.node_count, dtype=np.bool_)
+        nominated_mask[row] = True
+        return diagnosis.restrict_to(nominated_mask), 1
+    if row is not None and not diagnosis.has_feasible_node:
+        diagnosis = _add_nominated_node(inputs, diagnosis, row)
     if profile.percentage_of_nodes_to_score and diagnosis.has_feasible_node:
         return _sample_nodes(diagnosis, snapshot, profile, inputs.node_sampler)
     return diagnosis, diagnosis.node_count - diagnosis.unrequested_count
+
+
+def _add_nominated_node(inputs: CycleInputs, diagnosis: Diagnosis, row: int) -> Diagnosis:
+    """Return *diagnosis* with the rejection of the nominated node, if PreFilter restricts the nodes.
+
+    kube-scheduler evaluates the nominated node first, also if PreFilter excluded it. The reason of the excluded nodes
+    then names the plugins that reject it.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod, Scheduler.evaluateNominatedNode (1.36).
+    """
+    run, name = diagnosis.pre_filter_run, inputs.snapshot.names[row]
+    if not run.restricting_plugins or run.node_names is None or run.status is not None:
+        return diagnosis
+    rejections = diagnosis.rejections
+    if name not in run.node_names and (inputs.only_nodes is None or name in inputs.only_nodes):
+        pod, snapshot, profile, runtime = inputs.pod, inputs.snapshot, inputs.profile, inputs.runtime
+        own_run = replace(run, node_names=frozenset({name}))
+        results = run_filters(pod, snapshot, profile, runtime, own_run, all_filters=profile.check_all_filters)
+        results = run_filters_with_nominated_pods(results, pod, snapshot, profile, runtime, own_run)
+        rejections += build_diagnosis(results, snapshot, own_run, with_rejections=True).rejections
+    rejectors = {rejection.plugin for rejection in rejections if rejection.nodes[row]}
+    plugins = tuple(sorted({*run.restricting_plugins, *rejectors}))
+    return replace(diagnosis, rejections=rejections, pre_filter_run=replace(run, restricting_plugins=plugins))
 
 
 def _make_failure(inputs: CycleInputs, diagnosis: Diagnosis) -> ExtenderSteps[ScheduleFailure]:

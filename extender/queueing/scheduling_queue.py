@@ -277,12 +277,18 @@ class SchedulingQueue:
     def activate(self, pods: Iterable[Pod], now: float) -> None:
         """Move *pods* to the active queue. Pods in flight are moved when they are requeued.
 
+        A gang activates all its members again for each member, so members in flight get only one event.
+
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Activate (1.36).
         """
-        for pod in pods:
-            if not self._activate_pod(pod, now) and pod.metadata.uid in self._in_flight_events:
+        pods_with_event = self._in_flight_events.pods_with_own_event
+        for pod in [pod for pod in pods if pod.metadata.uid not in pods_with_event]:
+            uid = pod.metadata.uid
+            if uid not in self._in_flight_events:
+                self._activate_pod(pod, now)
+            else:
                 event = ClusterEvent(EventResource.ANY, ActionType.ALL, new=pod, label_override=FORCE_ACTIVATE)
-                self._in_flight_events.add_event(event)
+                self._in_flight_events.add_own_event(uid, event)
 
     def _activate_pod(self, pod: Pod, now: float) -> bool:
         return self._activate(pod.key, now)

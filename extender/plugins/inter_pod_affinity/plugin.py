@@ -340,7 +340,8 @@ def is_schedulable_after_pod_change(
     """
     old_pod: Pod | None = event.old
     new_pod: Pod | None = event.new
-    if old_pod is not None and new_pod is not None and new_pod.metadata.uid == pod.pod.metadata.uid:
+    is_own_update = old_pod is not None and new_pod is not None and new_pod.metadata.uid == pod.pod.metadata.uid
+    if is_own_update and event.resource is not EventResource.ASSIGNED_POD:  # a pod with a deferred resize is assigned
         return QueueingHint.QUEUE
     if _is_pending(old_pod) or _is_pending(new_pod):
         return QueueingHint.SKIP

@@ -76,3 +76,32 @@ def test_a_nomination_in_memory_outlasts_changes_without_one() -> None:
 
     harness.dispatcher.on_update(make_nominated_pod("n2"), pod)
     assert harness.cache.find_nominated_node(pod.metadata.uid) == ""
+
+
+@pytest.mark.parametrize("release", [RELEASE_1_36, RELEASE_1_37])
+@pytest.mark.parametrize(
+    ("node", "reasons"),
+    [
+        ("n1", "1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity NodeResourcesFit]"),
+        ("n2", "1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector"),
+        ("gone", "1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity]"),
+    ],
+    ids=["its only node", "a node that PreFilter excludes", "no node"],
+)
+def test_a_nominated_node_is_evaluated_also_if_pre_filter_selects_nodes(
+    release: Release, node: str, reasons: str
+) -> None:
+    """A pod of a DaemonSet waits on its only node for victims that are terminating.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod, Scheduler.evaluateNominatedNode (1.36).
+    """
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    harness = SchedulerHarness(make_node("n1"), make_node("n2"), gates=FeatureGates(release=release))
+    status, spec = {"nominatedNodeName": node}, {"affinity": affinity}
+    harness.create(make_pod("agent", requests={"cpu": "64"}, spec=spec, status=status))
+
+    harness.attempt()
+
+    ((_, _, note),) = harness.events.recorded
+    assert note.startswith(f"0/2 nodes are available: {reasons}. ")
