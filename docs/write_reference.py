@@ -258,8 +258,8 @@ DIFFERENCES = """## Differences
 - There are no `go_*` metrics and no profiling endpoints; their flags are accepted. There are no `informer_*` metrics.
 - There is no opportunistic batching: the scores of each pod are up to date, and those that did not change are reused.
   With batching, kube-scheduler uses scores that are up to 500 ms old. The metrics of batching have no samples.
-- `InterPodAffinityHostnameFastPath`, an alpha gate of 1.37, has no effect. In kube-scheduler it changes decisions only if
-  nodes share a value of the label `kubernetes.io/hostname`, or lack it.
+- `InterPodAffinityHostnameFastPath`, an alpha gate of 1.37, has no effect. In kube-scheduler it changes decisions only
+  if nodes share a value of the label `kubernetes.io/hostname`, or lack it.
 - With `CompositePodGroup`, kube-scheduler proposes the members of a tree to preemption in any order of their pod
   groups. The extender takes the order in which it scheduled them, so that other victims may be selected.
 """

@@ -3,7 +3,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -14,18 +14,23 @@ from extender.analysis.pending_pods import list_pending_pods, nominate_pending_p
 from extender.analysis.pod_group_outcome import PodGroupOutcome, PodGroupSimulator
 from extender.analysis.recorded_cluster import load_cache, parse_recording
 from extender.api.kinds.pod import Pod
+from extender.api.pod_resize import is_resize_deferred
 from extender.app import wiring
+from extender.cache.cache import Cache
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cli.recording_options import load_setup_for_recording, parse_gates_of_release
 from extender.cycle.explain_pod import explain_pod
 from extender.cycle.pod_group.hierarchy import find_root_key, list_keys_of_tree
+from extender.framework.profiles import Profile
+from tests.oracle.hints import ask_hints
 from tests.parity import golden
 
 Answers = dict[str, Any]
-"""The results by `namespace/name`: of pods in `pods`, of pod groups in `podGroups`."""
+"""The results by `namespace/name`: of pods in `pods`, of pod groups in `podGroups`; for each change in `events`."""
 
 _T = TypeVar("_T")
 
+_SKIP: Final = "QueueSkip;"
 _DOMAIN_ERROR: Final = re.compile(r"(cannot determine domain for already scheduled pods: ).*")
 _ERROR_IN_PREEMPTION: Final = re.compile(r'preemption: \[?running ".*')
 
@@ -68,7 +73,7 @@ class Oracle:
         answer = json.loads(line)
         if "error" in answer:
             raise OracleError(answer["error"])
-        return {"podGroups": {}, **answer}
+        return {"podGroups": {}, "events": [], **answer}
 
     def ask(self, scenario: dict[str, Any]) -> Answers:
         """Return the answer to a scenario.
@@ -124,10 +129,13 @@ def ask_extender(scenario: dict[str, Any], version: str) -> Answers:
     snapshot = cache.snapshot()
     simulator = PodGroupSimulator(cache, {profile.scheduler_name: profile}, runtime, _FirstOfTies())
     answers: Answers = {"pods": {}, "podGroups": {}}
-    for pod in list_pending_pods(cache, (profile.scheduler_name,)):
+    pods = [*list_pending_pods(cache, (profile.scheduler_name,)), *_list_deferred_resizes(cache, profile)]
+    for pod in pods:
         values = make_explanation_values(explain_pod(snapshot.make_pod_info(pod), snapshot, profile, runtime))
+        if pod.spec.node_name:
+            values["scores"] = {}  # its own node, which the scheduler does not score
         group = get_pod_group_key(pod)
-        if profile.pod_group_settings is None or group is None:
+        if profile.pod_group_settings is None or group is None or pod.spec.node_name:
             answers["pods"][pod.key] = values
         else:
             outcome = simulator.get_outcome(pod) if values["preEnqueue"] is None else None
@@ -140,7 +148,21 @@ def ask_extender(scenario: dict[str, Any], version: str) -> Answers:
                     for leaf in list_keys_of_tree(group, snapshot, profile.pod_group_settings)
                 }
     _keep_written_values(answers["podGroups"], scenario["items"])
+    answers["events"] = ask_hints(scenario.get("events", ()), cache, profile, gates, pods)
     return answers
+
+
+def _list_deferred_resizes(cache: Cache, profile: Profile) -> list[Pod]:
+    """Return the pods on nodes that are scheduled again because their resize is deferred."""
+    pods = (pod.pod_with_node_name for pod in cache.assigned_pods.values())
+    return [
+        pod
+        for pod in pods
+        if profile.resize_preemption
+        and is_resize_deferred(pod)
+        and pod.metadata.deletion_timestamp is None
+        and pod.spec.scheduler_name == profile.scheduler_name
+    ]
 
 
 def _keep_written_values(groups: dict[str, Any], items: list[dict[str, Any]]) -> None:
@@ -188,7 +210,32 @@ def _add_member(
 def find_answer_differences(want: Answers, got: Answers) -> list[str]:
     """Return one line per difference; the order of reasons and the text of internal errors have no meaning."""
     groups = (_normalize_groups(answers.get("podGroups", {})) for answers in (want, got))
-    return golden.find_differences(_normalize(want["pods"]), _normalize(got["pods"])) + golden.find_differences(*groups)
+    held = {key for key, result in want["pods"].items() if result.get("preEnqueue")}
+    events = (_normalize_events(answers.get("events", ()), held) for answers in (want, got))
+    return [
+        *golden.find_differences(_normalize(want["pods"]), _normalize(got["pods"])),
+        *golden.find_differences(*groups),
+        *golden.find_differences(*events),
+    ]
+
+
+def _normalize_events(events: Sequence[dict[str, Any]], held: Collection[str]) -> dict[str, Any]:
+    """Return the labels of each change, and the hints by label, plugin and pod, without those that skip a pod.
+
+    DynamicResources of kube-scheduler skips a pod without its claims. Here PreEnqueue holds it again, as it does with
+    the *held* pods.
+    """
+    normalized: dict[str, Any] = {}
+    for number, event in enumerate(events):
+        hints = {
+            f"{label} {plugin} {pod}": hint.replace("Error", "Queue")  # a failed hint queues the pod
+            for label, plugins in event["hints"].items()
+            for plugin, pods in plugins.items()
+            for pod, hint in pods.items()
+            if hint != _SKIP and pod not in held
+        }
+        normalized[f"event {number}"] = {"labels": event["labels"], **hints}
+    return normalized
 
 
 def _normalize_groups(groups: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ _OPTIONAL_FIELDS: Final = frozenset(
         "containerStatuses",
         "declaredFeatures",
         "disruptionMode",
+        "events",
         "deletionGracePeriodSeconds",
         "deletionTimestamp",
         "ephemeral-storage",

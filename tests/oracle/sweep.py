@@ -64,6 +64,8 @@ def classify(line: str) -> str:
     subject, *steps = line.partition(": want ")[0].split(".")
     if subject.startswith("podGroup "):
         return " ".join(["podGroup", *(step for step in steps if "/" not in step)])
+    if subject.startswith("event "):
+        return " ".join(["event", *".".join(steps).split(" ")[:2]])
     if steps and steps[0] in ("nodes", "scores"):
         del steps[1:2]
     return " ".join(steps[:3]) or "pods"
@@ -106,7 +108,7 @@ def sweep(options: argparse.Namespace, oracle: Oracle) -> int:
     """Compare the scenarios until enough differences are found; return how many of different kinds there are."""
     started = time.monotonic()
     counts: Counter[str] = Counter()
-    pod_count, group_count, found = 0, 0, 0
+    pod_count, group_count, change_count, found = 0, 0, 0, 0
     known_kinds: set[str] = set()
     for number in range(options.first, options.first + options.number):
         if time.monotonic() - started > options.seconds or found == options.differences:
@@ -121,6 +123,7 @@ def sweep(options: argparse.Namespace, oracle: Oracle) -> int:
             print(f"{scenario['metadata']['name']}: not compared: {error}", flush=True)
             continue
         counts[category] += 1
+        change_count += len(scenario.get("events", ()))
         pod_count += sum(item["kind"] == "Pod" and "nodeName" not in item["spec"] for item in scenario["items"])
         group_count += sum(item["kind"] == "PodGroup" for item in scenario["items"])
         if difference.kinds - known_kinds:
@@ -130,7 +133,8 @@ def sweep(options: argparse.Namespace, oracle: Oracle) -> int:
     seconds = time.monotonic() - started
     print(
         f"Kubernetes {options.kubernetes}, seed {options.seed}: {counts.total()} scenarios with {pod_count} pending "
-        f"pods and {group_count} pod groups in {seconds:.0f} s; {found or 'no'} difference{'' if found == 1 else 's'}"
+        f"pods, {group_count} pod groups and {change_count} changes in {seconds:.0f} s; "
+        f"{found or 'no'} difference{'' if found == 1 else 's'}"
     )
     print(", ".join(f"{category} {count}" for category, count in sorted(counts.items())))
     return found

@@ -48,7 +48,7 @@ def test_a_difference_ends_the_sweep_and_is_written_as_a_small_scenario(
     golden, scenario = (json.loads(file.read_text()) for file in files)
     pods = [item["metadata"]["name"] for item in scenario["items"] if item["kind"] == "Pod"]
     assert pods == ["pod-07"]
-    assert golden == {"pods": {}, "podGroups": {}}
+    assert golden == {"pods": {}, "podGroups": {}, "events": []}
     assert files[1].name in capsys.readouterr().out
 
 

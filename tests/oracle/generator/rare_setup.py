@@ -50,6 +50,8 @@ _GATES: Final = {
         "DRAExtendedResource",
         "DRAPrioritizedList",
         "DRASchedulerFilterTimeout",
+        "DRADeviceTaintRules",
+        "DRAResourceClaimDeviceStatus",
         "InPlacePodLevelResourcesVerticalScaling",
         "PodLevelResources",
         "NodeDeclaredFeatures",
@@ -62,6 +64,7 @@ _GATES: Final = {
         "VolumeLimitScaling",
         "DRAListTypeAttributes",
         "DRANodeAllocatableResources",
+        "DRADeviceTaints",
         "DRADeviceTaintRules",
         "DRAPartitionableDevices",
         "DRAConsumableCapacity",
@@ -69,6 +72,7 @@ _GATES: Final = {
         "DRAFractionalCapacityRange",
         "DRASchedulerFilterTimeout",
         "InPlacePodLevelResourcesVerticalScaling",
+        "PodLevelResources",
         "InterPodAffinityHostnameFastPath",
         "VolumeBindMountOptions",
         "MatchLabelKeysInPodTopologySpread",
@@ -86,6 +90,7 @@ _DEFAULT_OFF: Final = frozenset(
         "DRANodeAllocatableResources",
         "InterPodAffinityHostnameFastPath",
         "VolumeBindMountOptions",
+        "DRADeviceTaintRules",
     )
 )
 
@@ -98,22 +103,40 @@ _DEPENDENTS: Final = {
         "InPlacePodVerticalScalingInitContainers",
         "RestartAllContainersOnContainerExits",
     ),
-    "PodLevelResources": ("InPlacePodLevelResourcesVerticalScaling",),
+    "PodLevelResources": (
+        "InPlacePodLevelResourcesVerticalScaling",
+        "PodLevelResourcesFixDefaulting",
+        "PodLevelResourcesFixKubeletQOSClass",
+    ),
     "DRAConsumableCapacity": ("DRAFractionalCapacityRange",),
+    "DRADeviceTaints": ("DRADeviceTaintRules",),
+    "DRAResourceClaimDeviceStatus": ("DRADeviceBindingConditions", "DRAResourceClaimGranularStatusAuthorization"),
+    "DRAPartitionableDevices": ("DRADeviceCompatibilityGroups",),
 }
 """Gates that must be off if another gate is off."""
+
+
+_LATER_GATES: Final = (
+    "DRAFractionalCapacityRange",
+    "DRADeviceCompatibilityGroups",
+    "PodLevelResourcesFixDefaulting",
+    "PodLevelResourcesFixKubeletQOSClass",
+)
+"""Gates that 1.36 does not have."""
 
 
 def select_gates(builder: ClusterBuilder, version: str) -> dict[str, bool]:
     """Return values of some gates that mostly differ from the defaults."""
     gates = {name: name in _DEFAULT_OFF for name in builder.sample(_GATES[version], 1, 3)}
     if version == "1.37":
-        gates.update({name: False for name in ("StorageCapacityScoring", "VolumeLimitScaling") if name in gates})
+        on_by_default = ("StorageCapacityScoring", "VolumeLimitScaling", "DRADeviceTaintRules")
+        gates.update({name: False for name in on_by_default if name in gates})
     for name, dependents in _DEPENDENTS.items():
         if gates.get(name) is False:
             gates.update(dict.fromkeys(dependents, False))
     if version == "1.36":
-        gates.pop("DRAFractionalCapacityRange", None)
+        for name in _LATER_GATES:
+            gates.pop(name, None)
     return gates
 
 

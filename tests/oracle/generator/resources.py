@@ -73,3 +73,22 @@ def add_resize(builder: ClusterBuilder, pod: Raw) -> None:
         reason = builder.pick(("Infeasible", "Deferred"))
         condition = {"type": "PodResizePending", "status": "True", "reason": reason}
         pod["status"].setdefault("conditions", []).append(condition)
+
+
+def add_deferred_resizes(builder: ClusterBuilder) -> dict[str, bool]:
+    """Defer resizes of pods on nodes, some of which forbid preemption for them; return the feature gates.
+
+    Only a kubelet writes the condition, so that pods without a node do not have it.
+    """
+    for item in builder.items:
+        if item["kind"] == "Node" and builder.chance(0.15):
+            item["spec"]["podPreemptionPolicy"] = {"disableResizePreemption": ["autoscaler.example.com/owner"]}
+        elif item["kind"] == "Pod":
+            conditions = item["status"].get("conditions", [])
+            is_changed = not item["spec"].get("nodeName") or builder.chance(0.5)
+            if is_changed:
+                conditions = [condition for condition in conditions if condition["type"] != "PodResizePending"]
+            if is_changed and item["spec"].get("nodeName"):
+                conditions.append({"type": "PodResizePending", "status": "True", "reason": "Deferred"})
+            item["status"]["conditions"] = conditions
+    return {"InPlacePodVerticalScalingSchedulerPreemption": builder.chance(0.9)}

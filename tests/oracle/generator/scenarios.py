@@ -9,6 +9,7 @@ from tests.oracle.generator.composite_pod_groups import add_composite_pod_groups
 from tests.oracle.generator.configuration import make_configuration
 from tests.oracle.generator.device_gates import add_gated_device_fields
 from tests.oracle.generator.devices import add_devices
+from tests.oracle.generator.events import make_events
 from tests.oracle.generator.nodes import add_nodes
 from tests.oracle.generator.pod_groups import add_pod_groups
 from tests.oracle.generator.pods import add_budgets, add_pods, add_services
@@ -16,6 +17,7 @@ from tests.oracle.generator.rare_devices import add_rare_device_fields
 from tests.oracle.generator.rare_pods import add_rare_pod_fields
 from tests.oracle.generator.rare_setup import make_rare_configuration, select_gates
 from tests.oracle.generator.rare_storage import add_rare_storage_fields
+from tests.oracle.generator.resources import add_deferred_resizes
 from tests.oracle.generator.volumes import add_storage
 
 CATEGORIES: Final[Mapping[str, Mapping[str, float]]] = {
@@ -47,6 +49,11 @@ CATEGORIES: Final[Mapping[str, Mapping[str, float]]] = {
         "devices": 0.15, "slices": 1, "beta": 0.5, "priority": 0.4, "budgets": 0.5, "nominated": 0.1,
         "terminating": 0.08, "gates": 0.05, "features": 0.2, "config": 0.3,
     },
+    "resizes": {
+        "resources": 0.8, "resize": 1, "priority": 0.8, "tight": 0.8, "budgets": 0.6, "taints": 0.2, "ports": 0.1,
+        "interpodaffinity": 0.15, "spread": 0.15, "nodeaffinity": 0.15, "terminating": 0.1, "volumes": 0.1,
+        "storage": 0.4,
+    },
     "podgroups": {
         "groups": 1, "resources": 0.4, "tolerations": 0.2, "taints": 0.3, "nodeaffinity": 0.15, "ports": 0.1,
         "interpodaffinity": 0.15, "spread": 0.15, "volumes": 0.08, "storage": 0.5, "devices": 0.08, "slices": 0.5,
@@ -63,11 +70,17 @@ CATEGORIES: Final[Mapping[str, Mapping[str, float]]] = {
     },
 }  # fmt: skip
 """The probability of each group of fields, by category; a group is used in a cluster, then in each of its pods."""
+UNRECORDED_CATEGORIES: Final = frozenset(("resizes",))
+"""The categories without recorded scenarios and without pod groups."""
+
 GROUP_CATEGORIES: Final = frozenset(("podgroups", "podgrouppreemption", "compositegroups"))
 """The categories with pod groups."""
 
 _PENDING_PODS: Final = {"compositegroups": (7, 16)}
 """The fewest and the most pending pods, by category."""
+
+_CHANGES: Final = 0.4
+"""The probability of changes, for which the queueing hints are compared."""
 
 _NODE_OPTIONS: Final = ("taints", "images", "features", "tight")
 
@@ -114,14 +127,25 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
     }
     if scheduler != "default-scheduler" or builder.chance(chances.get("config", 0.0)):
         scenario["config"] = make_configuration(builder, scheduler)
-    if with_groups:
+    gates = _add_gated_fields(builder, category, version)
+    if gates is not None:
+        scenario["featureGates"] = gates
+    scenario = _add_rare_settings(scenario, ClusterBuilder(rare), scheduler, version)
+    if category != "compositegroups" and rare.random() < _CHANGES:
+        scenario["events"] = make_events(ClusterBuilder(rare), builder.items)
+    return scenario
+
+
+def _add_gated_fields(builder: ClusterBuilder, category: str, version: str) -> dict[str, bool] | None:
+    """Add the fields that feature gates of a category guard, and return the gates; None if there are none."""
+    if category in GROUP_CATEGORIES:
         is_composite = category == "compositegroups" and version != "1.36"
-        scenario["featureGates"] = (
-            add_composite_pod_groups(builder) if is_composite else add_pod_groups(builder, version)
-        )
-    elif category == "drabeta" and version == "1.37" and builder.chance(0.5):
-        scenario["featureGates"] = add_gated_device_fields(builder)
-    return _add_rare_settings(scenario, ClusterBuilder(rare), scheduler, version)
+        return add_composite_pod_groups(builder) if is_composite else add_pod_groups(builder, version)
+    if category == "drabeta" and version == "1.37" and builder.chance(0.5):
+        return add_gated_device_fields(builder)
+    if category == "resizes" and version != "1.36":
+        return add_deferred_resizes(builder)
+    return None
 
 
 def _add_rare_fields(builder: ClusterBuilder, rare: Random, version: str) -> None:

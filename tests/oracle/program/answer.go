@@ -99,11 +99,18 @@ type GroupAnswer struct {
 	Conditions         map[string]string        `json:"conditions,omitempty"`
 }
 
+// EventAnswer has the labels of the cluster events of a change, and the queueing hints by label, plugin and pod.
+type EventAnswer struct {
+	Labels []string                                `json:"labels"`
+	Hints  map[string]map[string]map[string]string `json:"hints"`
+}
+
 // Answer has the answers of all pending pods by namespace and name. With the feature gate GenericWorkload, those of
-// groups are in PodGroups.
+// groups are in PodGroups. Events has an answer for each change in `events` of the scenario.
 type Answer struct {
 	Pods      map[string]*PodAnswer   `json:"pods"`
 	PodGroups map[string]*GroupAnswer `json:"podGroups,omitempty"`
+	Events    []EventAnswer           `json:"events,omitempty"`
 }
 
 func newPodAnswer() *PodAnswer {

@@ -30,13 +30,19 @@ func answerScenario(document []byte) (*Answer, error) {
 			return nil, err
 		}
 	}
+	if answer.Events, err = answerEvents(s, document); err != nil {
+		return nil, err
+	}
 	answer.Pods, err = answerPods(s)
 	return answer, err
 }
 
-// isPending reports whether the scheduler of the scenario's profile has to schedule a pod.
+// isPending reports whether the scheduler of the scenario's profile has to schedule a pod, perhaps on its own node.
 func isPending(pod *v1.Pod, s *scenario) bool {
-	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && pod.Spec.SchedulerName == s.profile.SchedulerName
+	if pod.Spec.NodeName != "" && !waitsForResize(pod) {
+		return false
+	}
+	return pod.DeletionTimestamp == nil && pod.Spec.SchedulerName == s.profile.SchedulerName
 }
 
 func answerPods(s *scenario) (answers map[string]*PodAnswer, err error) {
@@ -44,7 +50,7 @@ func answerPods(s *scenario) (answers map[string]*PodAnswer, err error) {
 	var c *cluster
 	groups := utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload)
 	for _, pod := range s.pods {
-		if !isPending(pod, s) || groups && pod.Spec.SchedulingGroup != nil {
+		if !isPending(pod, s) || groups && pod.Spec.SchedulingGroup != nil && pod.Spec.NodeName == "" {
 			continue
 		}
 		if c == nil {
@@ -118,6 +124,8 @@ func (c *cluster) evaluate(ctx context.Context, pod *v1.Pod) *PodAnswer {
 		answer.setMessage(failure)
 	case len(feasible) == 0:
 		c.runPostFilter(ctx, state, pod, len(nodes), diagnosis, answer)
+	case pod.Spec.NodeName != "":
+		answer.Best = answer.Feasible // its own node, which kube-scheduler does not score
 	default:
 		c.runScore(ctx, state, pod, feasible, answer)
 	}

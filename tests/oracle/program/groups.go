@@ -61,7 +61,7 @@ type groupCondition struct {
 func answerGroups(s *scenario) (map[string]*GroupAnswer, error) {
 	members := map[groupRoot][]*v1.Pod{}
 	for _, pod := range s.pods {
-		if isPending(pod, s) && pod.Spec.SchedulingGroup != nil {
+		if isPending(pod, s) && pod.Spec.NodeName == "" && pod.Spec.SchedulingGroup != nil {
 			root := findRoot(s, pod)
 			members[root] = append(members[root], pod)
 		}

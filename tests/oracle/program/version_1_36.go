@@ -58,3 +58,12 @@ func (g *groupScheduler) selectGroup(logger klog.Logger, _ groupRoot, pods []*v1
 	}
 	return false
 }
+
+// waitsForResize is false: 1.36 schedules no pods whose resize is deferred.
+func waitsForResize(*v1.Pod) bool { return false }
+
+func unrollPodEvents(events []fwk.ClusterEventWithHint) []fwk.ClusterEventWithHint { return events }
+
+func podEvents(newPod, oldPod *v1.Pod, _ bool) []fwk.ClusterEvent {
+	return framework.PodSchedulingPropertiesChange(newPod, oldPod)
+}

@@ -10,6 +10,7 @@ import (
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-helpers/resource"
 	resourceslicetracker "k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -146,4 +147,27 @@ func (g *groupScheduler) selectGroup(logger klog.Logger, root groupRoot, _ []*v1
 		others = append(others, next)
 	}
 	return false
+}
+
+// waitsForResize reports whether a pod on a node is scheduled again because its resize is deferred.
+func waitsForResize(pod *v1.Pod) bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.InPlacePodVerticalScalingSchedulerPreemption) && resource.IsPodResizeDeferred(pod)
+}
+
+// unrollPodEvents replaces events of any pods by those of assigned, unscheduled and waiting pods.
+func unrollPodEvents(events []fwk.ClusterEventWithHint) (result []fwk.ClusterEventWithHint) {
+	for _, event := range events {
+		if event.Event.Resource != fwk.Pod {
+			result = append(result, event)
+			continue
+		}
+		for _, unrolled := range framework.UnrollPodEvent(event.Event) {
+			result = append(result, fwk.ClusterEventWithHint{Event: unrolled, QueueingHintFn: event.QueueingHintFn})
+		}
+	}
+	return result
+}
+
+func podEvents(newPod, oldPod *v1.Pod, isTarget bool) []fwk.ClusterEvent {
+	return framework.PodSchedulingPropertiesChange(newPod, oldPod, isTarget)
 }
