@@ -16,7 +16,7 @@ from extender.cli import options
 from extender.cli.live.cluster_options import ClusterOptions, warn_about_unreadable_kinds
 from extender.cli.terminal import ProgressBar, write_error
 
-_STDOUT: Final = "-"
+_STDOUT: Final = ("-", "/dev/stdout")
 _EPILOG: Final = """\b
 Examples:
   extender record -o cluster.json.gz                     the cluster of the current kubeconfig
@@ -66,19 +66,22 @@ def record(
 
 
 def write_recording_file(recording: Recording, output: str, prefixes: tuple[str, ...]) -> int:
-    """Write the recording. A file is replaced only if all of it was written.
+    """Write the recording. A file is replaced only if all of it was written. A device or a pipe is written to.
 
     Raises:
         InputError: the file cannot be written.
     """
-    if output == _STDOUT:
+    if output in _STDOUT:
         return write_recording(recording, sys.stdout.buffer, compress=False, annotation_prefixes=prefixes)
-    path = Path(output)
+    path, compress = Path(output), output.endswith(".gz")
     partial_path = path.with_name(f".{path.name}.partial")
+    file: BinaryIO
     try:
+        if path.is_char_device() or path.is_fifo():
+            with path.open("wb") as file:
+                return write_recording(recording, file, compress=compress, annotation_prefixes=prefixes)
         partial_path.unlink(missing_ok=True)  # another user may have made it, or a link to another file
         descriptor = os.open(partial_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        file: BinaryIO
         try:
             with os.fdopen(descriptor, "wb") as file:
                 compress = output.endswith(".gz")

@@ -35,3 +35,21 @@ def test_on_a_full_disk_the_old_file_stays_and_no_part_of_the_new_one(
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
         write_recording_file(Recording(), str(tmp_path / "c.json"), ())
     assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"c.json": "old"}
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    device = tmp_path / "null"
+    device.symlink_to(os.devnull)
+    assert write_recording_file(Recording(), str(device), ()) == 0
+    assert device.is_symlink()
+    assert [file.name for file in tmp_path.iterdir()] == ["null"]
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert write_recording_file(Recording(), str(pipe), ()) == 0
+    assert json.loads(os.read(reader, 65536))["items"] == []
+    os.close(reader)
+    assert pipe.is_fifo()
