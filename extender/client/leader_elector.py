@@ -157,6 +157,10 @@ class LeaderElector:
 
 def _decode(data: bytes) -> Lease:
     try:
-        return decode_lease(data)
+        lease = decode_lease(data)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidResponseError(f"the lease cannot be read: {error}") from error
+    if not lease.metadata.get("resourceVersion"):
+        # Without a version, our update would replace the lease of a holder that it did not read.
+        raise InvalidResponseError("the lease cannot be read: it has no resourceVersion")
+    return lease

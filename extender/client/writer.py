@@ -344,6 +344,8 @@ class Writer:
             return BindOutcome.POD_GONE
         except (ApiError, DecodeError):
             return BindOutcome.UNKNOWN
+        if not pod.metadata.uid:
+            return BindOutcome.UNKNOWN  # not the response of an API server
         if pod.metadata.uid != binding.body["metadata"]["uid"]:
             return BindOutcome.POD_REPLACED
         if not pod.spec.node_name:

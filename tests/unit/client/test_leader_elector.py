@@ -326,3 +326,17 @@ def test_a_failed_release_returns_false_within_the_renew_deadline() -> None:
             assert not candidate.elector.may_act()
 
     run(main())
+
+
+def test_a_response_that_is_no_lease_gives_nobody_the_lead() -> None:
+    """A proxy answers with JSON and status 200 in the place of the API server."""
+
+    async def main() -> None:
+        leases = Leases()
+        async with leader_and_rival(leases) as (_, rival):
+            rival.server.handler = lambda _: Reply(body={"message": "please log in"})
+            await asyncio.sleep(60)
+            assert not rival.elector.may_act()
+            assert {request.method for request in rival.server.requests} == {"GET"}
+
+    run(main())

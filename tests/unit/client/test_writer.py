@@ -79,6 +79,12 @@ def test_after_a_response_to_a_binding_that_is_no_status_the_pod_is_read(body: b
     assert (result, len(bodies)) == (BindOutcome.BOUND, 2)
 
 
+def test_a_response_that_is_no_pod_does_not_settle_a_binding() -> None:
+    page, bound = Reply(body={"message": "please log in"}), Reply(body=make_pod("a", 2, node="n1"))
+    result, bodies, _ = bind_pod((BIND, CUT), (GET, page), (BIND, CUT), (GET, bound))
+    assert (result, len(bodies)) == (BindOutcome.BOUND, 2)
+
+
 def test_a_binding_names_the_pod_by_its_uid() -> None:
     result, bodies, _ = bind_pod((BIND, Reply(201)))
     assert result is BindOutcome.BOUND
