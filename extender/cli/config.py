@@ -7,6 +7,7 @@ import typer
 
 from extender.analysis.input.input_files import get_display_name
 from extender.app import wiring
+from extender.basics.visible_text import make_visible
 from extender.cli.recording_options import (
     add_file_to_errors,
     load_setup_from_file,
@@ -105,7 +106,7 @@ def check(
         sys.stdout.write(setup.render_with_defaults())
     else:
         names = ", ".join(setup.profiles)
-        sys.stdout.write(f"{get_display_name(file)}: fine; decides for {names}\n")
+        sys.stdout.write(make_visible(f"{get_display_name(file)}: fine; decides for {names}\n"))
         sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.flush()
 

@@ -169,7 +169,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.cycle.keep_alive = False  # serve the request without the upgrade, and do not parse later data
         except httptools.HttpParserCallbackError as error:
             reason = error.__context__
-            self._reject(reason if isinstance(reason, _InvalidRequestError) else _InvalidRequestError(400, str(error)))
+            if not isinstance(reason, _InvalidRequestError):  # an invalid URL
+                reason = _InvalidRequestError(400, f"not an HTTP/1.1 request: {reason}")
+            self._reject(reason)
         except httptools.HttpParserError as error:
             self._reject(_InvalidRequestError(400, f"not an HTTP/1.1 request: {error}"))
         except _InvalidRequestError as error:

@@ -212,6 +212,11 @@ def test_a_valid_configuration_passes_the_check(extender: Command, config: Path)
     assert extender("config", "check", str(config)) == (0, f"{config}: fine; decides for default-scheduler\n", "")
 
 
+def test_the_check_prints_no_escape_sequences(extender: Command, config: Path) -> None:
+    config.write_text(HEAD + 'profiles: [{schedulerName: "\\e[31mred"}]\n')
+    assert extender("config", "check", str(config)) == (0, f"{config}: fine; decides for \\x1b[31mred\n", "")
+
+
 def test_the_check_names_what_kube_scheduler_no_longer_calls(extender: Command, config: Path) -> None:
     config.write_text(
         HEAD + "percentageOfNodesToScore: 100\n"

@@ -186,6 +186,14 @@ INVALID_REQUESTS = {
         "Transfer-Encoding: only chunked is supported",
     ),
     "another protocol": (b"\x16\x03\x01\x02\x00\r\n\r\n", UNREADABLE),
+    "a tunnel": (
+        b"CONNECT evil.example:80 HTTP/1.1\r\nHost: x\r\n\r\n",
+        UNREADABLE + "invalid url",
+    ),
+    "a URL without a path": (
+        b"GET http://evil.example HTTP/1.1\r\nHost: x\r\n\r\n",
+        UNREADABLE,
+    ),
     "HTTP/2": (
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         UNREADABLE,
