@@ -154,10 +154,11 @@ def _check_url(text: str, name: str, setting: str) -> None:
     try:
         url = URL(text)
         reason = "" if url.scheme in {"http", "https"} and url.host else "no http or https"
+        (url.host or "").encode("idna")  # as the resolver does
         if not reason and name == "server" and url.raw_user is not None:
             reason = "a user is not supported here"
     except ValueError as error:
-        reason = str(error)
+        reason = "an invalid host name" if isinstance(error, UnicodeError) else str(error)
     if reason:
         shown = re.sub("//[^/]*@", "//...@", shorten(text))
         raise CredentialsError(f'"{shown}" is not the URL of a {name}: {reason}; change {setting}')

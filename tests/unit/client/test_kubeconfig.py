@@ -341,13 +341,14 @@ def test_a_server_s_certificate_is_verified_unless_insecure(tmp_path: Path) -> N
         ({}, '"" is not the URL of a server: no http or https'),
         ({"server": "unix:///s"}, '"unix:///s" is not the URL of a server: no http or https'),
         ({"server": "https://h:99999"}, '"https://h:99999" is not the URL of a server: Port out of range 0-65535'),
+        ({"server": "https://a..b"}, '"https://a..b" is not the URL of a server: an invalid host name'),
         ({"server": "https://ann:pw@h"}, '"https://...@h" is not the URL of a server: a user is not supported here'),
         (
             {"server": "https://h", "proxy-url": "socks5://p"},
             '"socks5://p" is not the URL of a proxy: no http or https',
         ),
     ],
-    ids=["nothing", "a socket", "a port", "a password", "a proxy"],
+    ids=["nothing", "a socket", "a port", "a host name", "a password", "a proxy"],
 )
 def test_an_invalid_url_is_one_line(tmp_path: Path, cluster: dict[str, Any], message: str) -> None:
     settings = [
