@@ -84,7 +84,6 @@ def write_recording_file(recording: Recording, output: str, prefixes: tuple[str,
         descriptor = os.open(partial_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                compress = output.endswith(".gz")
                 count = write_recording(recording, file, compress=compress, annotation_prefixes=prefixes)
             partial_path.replace(path)
         except BaseException:
