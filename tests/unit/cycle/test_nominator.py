@@ -4,14 +4,16 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from extender.app import wiring
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.extension_points import PASS, PreFilterResult
+from extender.framework.status import Reason, Rejection
 from tests.build import make_cluster, make_node, make_pod
-from tests.unit.cycle.fakes import make_profile
+from tests.unit.cycle.fakes import RejectingFilter, make_profile
 
 PROFILE = wiring.build_setup().first_profile
 NODE = {"cpu": "1", "memory": "4Gi", "pods": "9"}
@@ -46,6 +48,55 @@ def test_a_nominated_pod_does_not_count_against_itself() -> None:
     diagnosis = find_nodes_that_pass_filters(snapshot.make_pod_info(pod), snapshot, PROFILE, PluginRuntime())
 
     assert diagnosis.feasible.tolist() == [True]
+
+
+class NeedsCompany:
+    """Rejects nodes without a nominated pod."""
+
+    name = "NeedsCompany"
+
+    def pre_filter(self, *_: Any) -> PreFilterResult:
+        return PreFilterResult(state={})
+
+    def filter(self, _pod: Any, nodes: Any, state: dict[str, str]) -> tuple[Rejection]:
+        return (Rejection(np.array([name not in state for name in nodes.names], dtype=np.bool_), Reason("alone")),)
+
+    def clone(self, state: dict[str, str]) -> dict[str, str]:
+        return dict(state)
+
+    def add_pod(self, _pod: Any, added_pod: Any, _row: int, _snapshot: Any, state: dict[str, str]) -> None:
+        state[added_pod.node_name] = added_pod.key
+
+    def remove_pod(self, *_: Any) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.parametrize(
+    ("other", "reason_counts"),
+    [
+        pytest.param(RejectingFilter("Other"), {"alone": 2}, id="a node that passes only with its nominated pods"),
+        pytest.param(
+            RejectingFilter("Other", "n1"),
+            {"refused by Other": 1, "alone": 1},
+            id="a node that rejects the pod for another reason with its nominated pods",
+        ),
+    ],
+)
+def test_a_node_must_pass_with_and_without_its_nominated_pods(
+    other: RejectingFilter, reason_counts: dict[str, int]
+) -> None:
+    cache, nominated = make_cluster(make_node("n1"), make_node("n2")), make_pod("nominated")
+    cache.add_or_update_pod(nominated)
+    cache.nominate(nominated, "n1")
+    snapshot = cache.snapshot()
+    profile = make_profile(NeedsCompany(), other)
+
+    diagnosis = find_nodes_that_pass_filters(
+        snapshot.make_pod_info(make_pod("web")), snapshot, profile, PluginRuntime(), with_rejections=True
+    )
+
+    assert diagnosis.feasible.tolist() == [False, False]
+    assert diagnosis.count_reasons() == reason_counts
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from extender.preemption.eligibility import get_ineligibility_reason
 from tests.build import make_cluster, make_node, make_pod
+from tests.pod_group_builders import make_group_member, make_pod_group
 from tests.unit.preemption.builders import make_failed_attempt, make_preemptor, make_small_node, make_victim
 
 NEVER = "not eligible due to preemptionPolicy=Never."
@@ -56,6 +57,22 @@ def test_a_pod_waits_for_its_victims_to_leave() -> None:
 )
 def test_other_pods_on_the_node_do_not_matter(other: Any) -> None:
     assert _reason(make_small_node("n"), other) == ""
+
+
+@pytest.mark.parametrize(("has_group_victims", "reason"), [(False, ON_ITS_WAY), (True, "")], ids=["pods", "pod groups"])
+def test_a_leaving_member_counts_with_the_priority_of_its_group_if_victims_are_groups(
+    has_group_victims: bool, reason: str
+) -> None:
+    leaving = make_group_member(
+        "leaving", node="n", priority=1, requests={"cpu": "2"}, metadata=GOING, status={"conditions": [PREEMPTED]}
+    )
+    pod_info, snapshot, attempt = make_failed_attempt(
+        make_cluster(make_small_node("n"), make_pod_group(priority=100), leaving),
+        make_preemptor(status={"nominatedNodeName": "n"}),
+    )
+    assert (
+        get_ineligibility_reason(pod_info, snapshot, attempt.diagnosis, has_group_victims=has_group_victims) == reason
+    )
 
 
 def test_it_does_not_wait_for_an_unresolvable_node() -> None:

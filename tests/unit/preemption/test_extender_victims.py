@@ -174,6 +174,10 @@ def test_only_nodes_that_pre_filter_leaves_are_confirmed() -> None:
     assert _victims(_settled(_two(), make_preemptor(), {"n": ["a"]}, chosen)) == {}
 
 
+def test_a_node_where_the_pod_fits_without_victims_is_no_candidate() -> None:
+    assert _victims(_settled(make_cluster(make_small_node("n", cpu="8")), make_preemptor(cpu="1"), {"n": []})) == {}
+
+
 def test_a_pod_that_is_only_assumed_is_no_added_victim() -> None:
     """kube-scheduler may not know the pod on that node, and would end the preemption for all nodes.
 

@@ -107,21 +107,26 @@ def test_a_member_that_arrives_during_the_attempt_waits_for_its_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "failed", "queue", "timestamp"),
+    ("status", "failed", "queue", "timestamp", "failures"),
     [
-        pytest.param(REJECTED, "ab", "backoff", 102, id="a rejected group backs off"),
-        pytest.param(error_status("x"), "ab", "backoff", 102, id="a group with an error backs off"),
-        pytest.param(SUCCESS, "b", "active", 100, id="members that remain keep the position of the group"),
-        pytest.param(SUCCESS, "", "", 0, id="a group without members is not queued"),
+        pytest.param(REJECTED, "ab", "backoff", 102, (1, 0), id="a rejected group backs off"),
+        pytest.param(error_status("x"), "ab", "backoff", 102, (0, 1), id="a group with an error backs off"),
+        pytest.param(SUCCESS, "b", "active", 100, (0, 0), id="members that remain keep the position of the group"),
+        pytest.param(SUCCESS, "", "", 0, (0, 0), id="a group without members is not queued"),
     ],
 )
-def test_the_end_of_an_attempt_queues_what_remains(status: Status, failed: str, queue: str, timestamp: float) -> None:
+def test_the_end_of_an_attempt_queues_what_remains(
+    status: Status, failed: str, queue: str, timestamp: float, failures: tuple[int, int]
+) -> None:
     harness = make_harness(RING)
     add(harness, "ab")
     end_attempt(harness, pop_group(harness), status, failed, 102)
     assert counts(harness) == ({queue: len(failed)} if queue else {})
-    if queue == "active":
-        assert pop_group(harness).timestamp == timestamp
+    harness.queue.flush_backoff_q_completed(104)
+    if queue:
+        group = pop_group(harness)
+        assert (group.timestamp, group.attempts, group.initial_attempt_timestamp) == (timestamp, 2, 100)
+        assert (group.unschedulable_count, group.consecutive_error_count) == failures
 
 
 def test_the_backoff_of_a_group_grows_to_ten_seconds_times_the_root_of_its_size() -> None:
@@ -169,6 +174,7 @@ def test_the_members_of_a_gated_group_are_checked_once_until_the_last_gated_one_
         harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 101)
     assert counts(harness) == {"gated": 20}
     assert harness.pre_enqueue_count < 50
+    assert {harness.queue.get_pod(f"default/{name}").gating_plugin for name in members} == {"NodeAdd"}  # type: ignore[union-attr]
 
     harness.gated.remove("t")
     harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 102)

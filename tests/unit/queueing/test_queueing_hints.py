@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from extender.framework.events import ActionType, ClusterEvent, EventResource
+from extender.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from extender.queueing.queued_entities import QueuedPodInfo
 from extender.queueing.queueing_hints import (
     EXTENDER_NAME,
@@ -48,6 +48,12 @@ def test_plugins_without_registered_events_and_extenders_get_the_wildcard() -> N
         pytest.param(
             make_queued_pod("AnyEvent", pending=("NodeAdd",)), POD_DELETE, AFTER_BACKOFF, id="not the pending"
         ),
+        pytest.param(
+            make_queued_pod("AnyEvent", pending=("NodeAdd",)), NODE_ADD, IMMEDIATELY, id="a pending and another"
+        ),
+        pytest.param(
+            make_queued_pod("NodeAdd", pending=("AnyEvent",)), NODE_ADD, IMMEDIATELY, id="another and a pending"
+        ),
         pytest.param(make_queued_pod("NodeAdd"), TIMEOUT, AFTER_BACKOFF, id="the wildcard event for all pods"),
         pytest.param(make_queued_pod("NodeAdd"), ACTIVATE_WEB, AFTER_BACKOFF, id="the wildcard event for this pod"),
         pytest.param(make_queued_pod("NodeAdd", name="db"), ACTIVATE_WEB, SKIP, id="the one for another pod"),
@@ -61,10 +67,42 @@ def test_the_rejecting_plugins_select_the_strategy(
     assert hints.is_pod_worth_requeuing(queued_pod, event) is strategy
 
 
-def test_several_events_select_the_maximum_strategy() -> None:
-    hints, queued_pod = QueueingHints({"default-scheduler": PROFILE}), make_queued_pod("AnyEvent", pending=("NodeAdd",))
-    assert hints.get_strategy_for_events(queued_pod, []) is SKIP
-    assert hints.get_strategy_for_events(queued_pod, [POD_DELETE, NODE_ADD]) is IMMEDIATELY
+def test_any_event_requeues_a_pod_whose_profile_is_gone() -> None:
+    hints = QueueingHints({"other-scheduler": PROFILE})
+    assert hints.is_pod_worth_requeuing(make_queued_pod("NodeAdd"), POD_DELETE) is AFTER_BACKOFF
+
+
+@pytest.mark.parametrize(
+    ("queued_pod", "events", "strategy"),
+    [
+        pytest.param(make_queued_pod("NodeAdd"), [], SKIP, id="no event"),
+        pytest.param(make_queued_pod("NodeAdd"), [POD_DELETE, POD_DELETE], SKIP, id="useless events"),
+        pytest.param(make_queued_pod("NodeAdd"), [POD_DELETE, NODE_ADD], AFTER_BACKOFF, id="the last event helps"),
+        pytest.param(make_queued_pod("NodeAdd"), [NODE_ADD, POD_DELETE], AFTER_BACKOFF, id="the first event helps"),
+        pytest.param(
+            make_queued_pod("AnyEvent", pending=("NodeAdd",)), [POD_DELETE, NODE_ADD], IMMEDIATELY, id="more and more"
+        ),
+        pytest.param(
+            make_queued_pod("AnyEvent", pending=("NodeAdd",)), [NODE_ADD, POD_DELETE], IMMEDIATELY, id="less and less"
+        ),
+    ],
+)
+def test_several_events_select_the_maximum_strategy(
+    queued_pod: QueuedPodInfo, events: list[ClusterEvent], strategy: QueueingStrategy
+) -> None:
+    hints = QueueingHints({"default-scheduler": PROFILE})
+    assert hints.get_strategy_for_events(queued_pod, events) is strategy
+
+
+@pytest.mark.parametrize("pending", [(), ("NodeAdd",)], ids=["rejected", "pending"])
+def test_no_hint_is_called_after_the_strategy_is_decided(pending: tuple[str, ...]) -> None:
+    """A pod in flight may miss thousands of events."""
+    called_events: list[ClusterEvent] = []
+    plugin = NodeAddPlugin("NodeAdd")
+    plugin.hint = lambda _pod, event: called_events.append(event) or QueueingHint.QUEUE
+    hints = QueueingHints({"default-scheduler": make_profile(plugin)})
+    hints.get_strategy_for_events(make_queued_pod("NodeAdd", pending=pending), [NODE_ADD] * 3)
+    assert called_events == [NODE_ADD]
 
 
 def test_hints_are_observed_with_their_outcome() -> None:

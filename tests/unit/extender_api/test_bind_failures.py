@@ -1,0 +1,76 @@
+"""What a failed request of the verb bind leaves behind: calls of Unreserve, and the pod as the watch shows it."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from extender.api.kinds.pod import Pod
+from extender.client.errors import ApiError
+from extender.framework.api_plan import ApiCall, ApiPlan
+from tests.build import make_pod
+from tests.unit.extender_api.test_bind import (
+    ARGS,
+    WEB,
+    FakeApiServer,
+    PreBindPlugin,
+    bind_all,
+    make_bind_verb,
+    profile_with,
+)
+
+UID = WEB.metadata.uid
+
+
+class ReleasingPlugin(PreBindPlugin):
+    """A plugin whose Unreserve makes an API call."""
+
+    def unreserve(self, pod: Any, node_name: str, cache: Any) -> tuple[ApiCall, ...]:  # type: ignore[override]
+        super().unreserve(pod, node_name, cache)
+        return (ApiCall("patch", "ResourceClaim", "default", "gpu", {}),)
+
+
+class RejectingApiServer(FakeApiServer):
+    """Rejects bindings, after `on_bind` was called."""
+
+    def __init__(self, *pods: Pod, on_bind: Callable[[], object] = lambda: None) -> None:
+        super().__init__(*pods)
+        self.on_bind = on_bind
+
+    async def call(self, api_call: ApiCall, *more: Any) -> None:
+        if api_call.verb == "bind":
+            await asyncio.sleep(0)
+            self.on_bind()
+            raise ApiError("409 Conflict")
+        await super().call(api_call, *more)
+
+
+def test_the_calls_of_unreserve_are_made_after_a_rejected_binding() -> None:
+    server, plugin = RejectingApiServer(WEB), ReleasingPlugin(ApiPlan())
+    bind_verb, _ = make_bind_verb(server, WEB, profile=profile_with(plugin))
+    assert "409 Conflict" in bind_all(bind_verb, ARGS)[0]
+    assert server.written == [("patch", "ResourceClaim", "gpu")]
+    assert plugin.reserved_nodes == []
+    assert list(bind_verb.cache.pending_pods) == [UID]
+
+
+@pytest.mark.parametrize(
+    ("change", "nodes"),
+    [
+        pytest.param(
+            lambda cache: cache.add_or_update_pod(make_pod("web", node="n2")), {UID: "n2"}, id="bound to another node"
+        ),
+        pytest.param(lambda cache: cache.remove_pod(UID), {}, id="deleted"),
+    ],
+)
+def test_a_pod_that_changed_during_a_rejected_binding_stays_as_the_watch_shows_it(
+    change: Callable[[Any], object], nodes: dict[str, str]
+) -> None:
+    server = RejectingApiServer(WEB)
+    bind_verb, metrics = make_bind_verb(server, WEB)
+    server.on_bind = lambda: change(bind_verb.cache)
+    assert "409 Conflict" in bind_all(bind_verb, ARGS)[0]
+    assert {uid: pod.node_name for uid, pod in bind_verb.cache.assigned_pods.items()} == nodes
+    assert dict(bind_verb.cache.pending_pods) == {}
+    assert metrics.outcomes == ["failed"]
