@@ -192,6 +192,48 @@ def test_after_random_failures_the_store_equals_the_server_s_objects(seed: int) 
     run(main())
 
 
+def test_after_a_list_it_takes_three_more_server_errors_until_the_next() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            error = failure_reply(500)
+            server.respond(PODS, list_reply(5), *[error] * 3, list_reply(9), error, error, Stream([SILENCE]))
+            async with run_reflector(server) as (reflector, _):
+                await asyncio.sleep(60)
+                assert watched_versions(server) == ["5", "5", "5", "9", "9", "9"]
+                assert (reflector.counts.lists, reflector.last_error) == (2, "")
+
+    run(main())
+
+
+def test_an_object_of_a_list_that_cannot_be_decoded_is_left_out_counted_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def main() -> None:
+        bad = make_pod("b", 2)
+        bad["spec"]["priority"] = "high"
+        async with ScriptedServer() as server:
+            server.respond(PODS, list_reply(5, make_pod("a", 1), bad), CUT, Stream([SILENCE]))
+            async with run_reflector(server) as (reflector, recorded):
+                await asyncio.sleep(10)
+                assert recorded.deltas == ["+a@1"]
+                assert (reflector.counts.unreadable, reflector.counts.lists) == (1, 1)
+
+    run(main())
+    assert [record.message for record in caplog.records].count("Objects cannot be read and are left out") == 1
+
+
+def test_a_list_is_a_contact_that_ends_the_last_error() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            server.respond(PODS, failure_reply(500), list_reply(5), Stream([SILENCE]))
+            async with run_reflector(server) as (reflector, _):
+                await reflector.synced.wait()
+                assert (reflector.last_error, reflector.last_contact) == ("", current_loop().time())
+                assert reflector.recovered_at == reflector.last_contact
+
+    run(main())
+
+
 def test_after_a_failure_the_list_is_read_again_if_the_resource_version_went_back() -> None:
     """etcd was restored from a backup: the pod b was created after it, and c changed at its old resource version."""
 

@@ -22,8 +22,8 @@ RING = make_pod_group("ring", min_count=2, priority=5)
 REJECTED = unschedulable_status("pod group is unschedulable")
 
 
-def make_harness(*groups: Any) -> QueueHarness:
-    harness = QueueHarness(settings=QueueSettings(generic_workload=True), release=RELEASE_1_37)
+def make_harness(*groups: Any, **settings: float) -> QueueHarness:
+    harness = QueueHarness(settings=QueueSettings(generic_workload=True, **settings), release=RELEASE_1_37)  # type: ignore[arg-type]
     assert isinstance(harness.queue, PodGroupQueue)
     for group in groups:
         harness.queue.update_pod_group(None, group, 100)
@@ -127,6 +127,32 @@ def test_the_end_of_an_attempt_queues_what_remains(
         group = pop_group(harness)
         assert (group.timestamp, group.attempts, group.initial_attempt_timestamp) == (timestamp, 2, 100)
         assert (group.unschedulable_count, group.consecutive_error_count) == failures
+
+
+def test_members_that_arrive_during_a_successful_attempt_queue_at_its_end() -> None:
+    harness = make_harness(RING)
+    add(harness, "a")
+    group = pop_group(harness)
+    add(harness, "b", 101)
+    end_attempt(harness, group, SUCCESS, "", 102)
+    group = pop_group(harness)
+    assert (names(group), group.timestamp) == ("b", 102)
+
+
+def test_consecutive_errors_of_a_group_add_up() -> None:
+    harness = make_harness(RING)
+    add(harness, "a")
+    for now in (100, 200):
+        end_attempt(harness, pop_group(harness), error_status("x"), "a", now)
+        harness.queue.flush_backoff_q_completed(now + 100)
+    assert pop_group(harness).consecutive_error_count == 2
+
+
+def test_a_rejected_group_without_a_backoff_is_queued_at_once() -> None:
+    harness = make_harness(RING, max_backoff=0.0)
+    add(harness, "a")
+    end_attempt(harness, pop_group(harness), REJECTED, "a", 100)
+    assert counts(harness) == {"active": 1}
 
 
 def test_the_backoff_of_a_group_grows_to_ten_seconds_times_the_root_of_its_size() -> None:
@@ -241,7 +267,8 @@ def test_a_member_that_cannot_be_bound_is_queued_with_its_group() -> None:
     harness.queue.add_attempted_pod_group(group, SUCCESS, 101)
     harness.queue.add_unschedulable_if_not_present(late, 102)
     assert counts(harness) == {"active": 1}
-    assert names(pop_group(harness)) == "a"
+    group = pop_group(harness)
+    assert (names(group), group.initial_attempt_timestamp) == ("a", 100)
 
 
 def test_a_member_on_a_node_is_queued_alone_for_its_resize() -> None:
