@@ -51,15 +51,20 @@ def test_a_nominated_pod_does_not_count_against_itself() -> None:
 
 
 class NeedsCompany:
-    """Rejects nodes without a nominated pod."""
+    """Rejects nodes without a nominated pod, and with *rejects_all* those with one, for another reason."""
 
     name = "NeedsCompany"
+
+    def __init__(self, *, rejects_all: bool = False) -> None:
+        self.rejects_all = rejects_all
 
     def pre_filter(self, *_: Any) -> PreFilterResult:
         return PreFilterResult(state={})
 
-    def filter(self, _pod: Any, nodes: Any, state: dict[str, str]) -> tuple[Rejection]:
-        return (Rejection(np.array([name not in state for name in nodes.names], dtype=np.bool_), Reason("alone")),)
+    def filter(self, _pod: Any, nodes: Any, state: dict[str, str]) -> tuple[Rejection, ...]:
+        is_alone = np.array([name not in state for name in nodes.names], dtype=np.bool_)
+        is_crowded = ~is_alone if self.rejects_all else np.zeros_like(is_alone)
+        return Rejection(is_alone, Reason("alone")), Rejection(is_crowded, Reason("crowded"))
 
     def clone(self, state: dict[str, str]) -> dict[str, str]:
         return dict(state)
@@ -72,24 +77,33 @@ class NeedsCompany:
 
 
 @pytest.mark.parametrize(
-    ("other", "reason_counts"),
+    ("plugins", "reason_counts"),
     [
-        pytest.param(RejectingFilter("Other"), {"alone": 2}, id="a node that passes only with its nominated pods"),
         pytest.param(
-            RejectingFilter("Other", "n1"),
+            (NeedsCompany(), RejectingFilter("Other")),
+            {"alone": 2},
+            id="a node that passes only with its nominated pods",
+        ),
+        pytest.param(
+            (NeedsCompany(), RejectingFilter("Other", "n1")),
             {"refused by Other": 1, "alone": 1},
-            id="a node that rejects the pod for another reason with its nominated pods",
+            id="a node that another plugin rejects with its nominated pods",
+        ),
+        pytest.param(
+            (NeedsCompany(rejects_all=True),),
+            {"alone": 1, "crowded": 1},
+            id="a node that is rejected for another reason with its nominated pods",
         ),
     ],
 )
 def test_a_node_must_pass_with_and_without_its_nominated_pods(
-    other: RejectingFilter, reason_counts: dict[str, int]
+    plugins: tuple[Any, ...], reason_counts: dict[str, int]
 ) -> None:
     cache, nominated = make_cluster(make_node("n1"), make_node("n2")), make_pod("nominated")
     cache.add_or_update_pod(nominated)
     cache.nominate(nominated, "n1")
     snapshot = cache.snapshot()
-    profile = make_profile(NeedsCompany(), other)
+    profile = make_profile(*plugins)
 
     diagnosis = find_nodes_that_pass_filters(
         snapshot.make_pod_info(make_pod("web")), snapshot, profile, PluginRuntime(), with_rejections=True

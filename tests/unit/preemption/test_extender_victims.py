@@ -189,3 +189,4 @@ def test_a_pod_that_is_only_assumed_is_no_added_victim() -> None:
 
     assert _victims(_settled(state, make_preemptor(cpu="2"), {"n": ["b"]})) == {}
     assert _victims(_settled(state, make_preemptor(cpu="2"), {"n": ["a", "b"]})) == {"n": ["b", "a"]}
+    assert _victims(_settled(state, make_preemptor(cpu="2"), {"n": ["a"]})) == {"n": ["b", "a"]}
