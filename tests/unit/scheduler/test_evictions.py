@@ -216,3 +216,38 @@ def test_without_its_gate_terminating_victims_count_but_are_not_deleted() -> Non
     assert harness.api.calls_to("delete") == []
     assert harness.cache.find_nominated_node(preemptor.metadata.uid) == "n1"
     assert get_metric(harness, "scheduler_preemption_victims_count") == "1.0"
+
+
+def test_the_binding_of_a_victim_in_pre_bind_is_cancelled() -> None:
+    """Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor (1.36)."""
+    harness, _ = make_harness()
+    victim, reasons = make_pod("low", requests={"cpu": "1"}, priority=0), list[str]()
+    harness.cache.assume(victim, "n1")
+    harness.context.pre_bind_cancel_functions[victim.metadata.uid] = reasons.append
+
+    harness.attempt()
+
+    assert reasons == ["preempted by DefaultPreemption"]
+    assert harness.api.calls_to("delete") == []
+
+
+def test_an_event_that_a_gated_preemptor_missed_requeues_it_after_the_evictions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The victim takes its grace period to end, so no deletion requeues the preemptor before."""
+    harness, _ = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
+    queues: list[str] = []
+    call = harness.api.call
+
+    async def add_node_during_eviction(api_call: Any, *arguments: Any) -> None:
+        if api_call.verb != "delete":
+            await call(api_call, *arguments)
+            return
+        harness.dispatcher.on_add(make_node("n2"))
+        queues.append(harness.queue_of("high"))
+
+    monkeypatch.setattr(harness.api, "call", add_node_during_eviction)
+    harness.attempt()
+
+    assert queues == ["gated"]
+    assert harness.queue_of("high") == "backoff"

@@ -170,6 +170,16 @@ def change(harness: SchedulerHarness, pod: Pod, **metadata: Any) -> None:
     harness.dispatcher.on_update(old, harness.api.pods[pod.key])
 
 
+def test_a_terminating_pod_whose_binding_does_not_wait_frees_its_node_at_once() -> None:
+    """Source: pkg/scheduler/eventhandlers.go, Scheduler.handleAssumedPodDeletion (1.36)."""
+    harness = SchedulerHarness(make_node("n1"))
+    pod = make_pod("web")
+    harness.cache.assume(pod, "n1")
+    harness.dispatcher.on_update(pod, make_pod("web", metadata={"deletionTimestamp": "2026-03-01T00:00:00Z"}))
+    assert not harness.cache.is_assumed(pod.metadata.uid)
+    assert dict(harness.cache.assigned_pods) == {}
+
+
 def test_a_waiting_pod_that_is_terminating_is_unschedulable() -> None:
     """No event of a plugin requeues it.
 
