@@ -67,7 +67,7 @@ def test_the_rejecting_plugins_select_the_strategy(
     assert hints.is_pod_worth_requeuing(queued_pod, event) is strategy
 
 
-def test_any_event_requeues_a_pod_whose_profile_is_gone() -> None:
+def test_any_event_requeues_a_pod_without_a_profile() -> None:
     hints = QueueingHints({"other-scheduler": PROFILE})
     assert hints.is_pod_worth_requeuing(make_queued_pod("NodeAdd"), POD_DELETE) is AFTER_BACKOFF
 

@@ -170,7 +170,7 @@ def change(harness: SchedulerHarness, pod: Pod, **metadata: Any) -> None:
     harness.dispatcher.on_update(old, harness.api.pods[pod.key])
 
 
-def test_a_terminating_pod_whose_binding_does_not_wait_frees_its_node_at_once() -> None:
+def test_a_terminating_pod_in_pre_bind_leaves_its_node() -> None:
     """Source: pkg/scheduler/eventhandlers.go, Scheduler.handleAssumedPodDeletion (1.36)."""
     harness = SchedulerHarness(make_node("n1"))
     pod = make_pod("web")

@@ -105,3 +105,11 @@ def test_a_nominated_node_is_evaluated_also_if_pre_filter_selects_nodes(
 
     ((_, _, note),) = harness.events.recorded
     assert note.startswith(f"0/2 nodes are available: {reasons}. ")
+
+
+def test_a_changed_pod_waits_in_the_queue_as_the_watch_shows_it_last() -> None:
+    harness = SchedulerHarness(make_node("n1"))
+    pod = make_pod("web", spec={"schedulingGates": GATE})
+    harness.create(pod)
+    harness.dispatcher.on_update(pod, make_pod("web", spec={"nodeSelector": {"disk": "ssd"}}))
+    assert [queued_pod.pod_info.spec.node_selector for queued_pod in harness.queue] == [{"disk": "ssd"}]
