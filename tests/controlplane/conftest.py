@@ -16,12 +16,16 @@ from tests.controlplane.scheduler_processes import make_nodes
 
 FOLDER = Path(__file__).parent
 
+UNCLOSED_SOCKET_FILTER = pytest.mark.filterwarnings(r"ignore:unclosed <ssl\.SSLSocket:ResourceWarning")
+"""A server that is killed resets connections. `SSLSocket._create` of CPython 3.11 then does not close the socket."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test of this folder."""
     for item in items:
         if FOLDER in item.path.parents:
             item.add_marker(pytest.mark.controlplane)
+            item.add_marker(UNCLOSED_SOCKET_FILTER)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from tests.history.workload import HOST, Operation, make_volume, reference
 
 _RETRY_SECONDS: Final = 90.0
 _RETRY_INTERVAL: Final = 0.2
-_MAX_BURST_SECONDS: Final = 4.0
+_MAX_BURST_SECONDS: Final = 1.0
 _KUBELET_INTERVAL: Final = 0.1
 _REPEAT_SECONDS: Final = 0.5
 _GRACE_SECONDS: Final = 0.4

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.controlplane.conftest import running_control_plane
+from tests.controlplane.conftest import UNCLOSED_SOCKET_FILTER, running_control_plane
 from tests.controlplane.control_plane import ControlPlane
 from tests.history.faults import FAULTS
 
@@ -39,6 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and "history_plane" in item.fixturenames:
             item.add_marker(pytest.mark.controlplane)
+            item.add_marker(UNCLOSED_SOCKET_FILTER)
             # The programs are started while the threads of the observer and of the workload run.
             item.add_marker(pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning"))
 

@@ -10,12 +10,12 @@ from tests.unit.ui.test_pages import HOSTILE_TEXTS
 
 
 def make_recording() -> str:
-    """A cluster with markup in taints, labels, owners and gates."""
+    """A cluster with markup in taints, labels, owners and gates. With a uid, objects are taken as recorded ones."""
     items: list[dict[str, object]] = [
         {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": f"n{number:02}", "labels": {"pool": text}},
+            "metadata": {"name": f"n{number:02}", "uid": f"n{number}", "labels": {"pool": text}},
             "spec": {"taints": [{"key": text, "value": text, "effect": "NoSchedule"}]},
             "status": {"allocatable": {"cpu": "1", "pods": "5"}},
         }
@@ -28,6 +28,7 @@ def make_recording() -> str:
             "metadata": {
                 "name": f"p{number:02}",
                 "namespace": "d",
+                "uid": f"p{number}",
                 "ownerReferences": [{"apiVersion": "v1", "kind": text, "name": text, "uid": "u", "controller": True}],
             },
             "spec": {"schedulingGates": [{"name": text}]} if number % 2 else {"nodeSelector": {"pool": text}},
