@@ -13,6 +13,7 @@ from extender.cache.cache import Cache
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.post_filter import FailedAttempt
 from extender.framework.extension_points import QueueSortEntry
+from extender.framework.plugin_errors import SortKeyError
 from extender.framework.plugin_inputs import STATE_ARGUMENT_POSITIONS, protect_inputs
 from extender.framework.plugin_validation import METHOD_PARAMETERS
 from extender.plugin import (
@@ -200,7 +201,8 @@ class Probe:
         return nodes
 
     def sort_key(self, entry: QueueSortEntry) -> Any:
-        return (entry.pod.labels,)
+        write(entry.pod.labels)
+        return (0,)
 
     def post_filter(self, pod: Any, snapshot: Any, attempt: Any) -> Any:
         return attempt.diagnosis
@@ -240,10 +242,9 @@ def test_the_scores_to_normalize_are_read_only_and_the_state_is_the_plugin_s_own
 
 def test_the_pod_of_a_queue_entry_is_read_only() -> None:
     cluster = make_attacked_cluster()
-    (labels,) = PROBE.sort_key(QueueSortEntry(cluster.cache.snapshot().make_pod_info(cluster.pod("web")), 1.0, 0))
-    assert labels == {"app": "web"}
-    with pytest.raises(TypeError):
-        write(labels)
+    with pytest.raises(SortKeyError, match="TypeError"):
+        PROBE.sort_key(QueueSortEntry(cluster.cache.snapshot().make_pod_info(cluster.pod("web")), 1.0, 0))
+    assert cluster.pod("web").metadata.labels == {"app": "web"}
 
 
 def test_the_diagnosis_of_a_failed_attempt_is_read_only() -> None:

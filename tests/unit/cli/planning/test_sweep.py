@@ -85,9 +85,9 @@ def test_processes_are_forked_only_without_other_threads(
     methods: list[str] = []
 
     class Recorder(ProcessPoolExecutor):
-        def __init__(self, max_workers: int, mp_context: BaseContext) -> None:
+        def __init__(self, max_workers: int, mp_context: BaseContext, initializer: Callable[[], None]) -> None:
             methods.append(mp_context.get_start_method() or "")
-            super().__init__(max_workers, mp_context=multiprocessing.get_context("spawn"))
+            super().__init__(max_workers, multiprocessing.get_context("spawn"), initializer)
 
     monkeypatch.setattr("extender.cli.planning.workers.ProcessPoolExecutor", Recorder)
     for threads in (1, 2):
