@@ -87,8 +87,9 @@ class VerbEndpoint:
         try:
             pieces = await self._handle(scope, receive, log_fields)
             code = 200
-            with self.body_reader.count(sum(map(len, pieces))):
-                await _send_json(send, pieces, close_connection="err" in log_fields)
+            size = log_fields["responseBytes"]
+            with self.body_reader.count(size):
+                await _send_json(send, pieces, size, close_connection="err" in log_fields)
         except RequestError as error:
             code, log_fields["err"] = error.status, error.message
             # As after an error in the body: another replica may be ready, or less busy.
@@ -159,13 +160,14 @@ class _UnreadResponseError(Exception):
     """The client did not read a big response in time. The server closes a connection without a complete response."""
 
 
-async def _send_json(send: Send, pieces: Sequence[bytes], *, close_connection: bool) -> None:
-    """Send a response. After an error the connection is closed, so that the next one may reach another replica.
+async def _send_json(send: Send, pieces: Sequence[bytes], size: int, *, close_connection: bool) -> None:
+    """Send a response of *size* bytes. After an error the connection is closed.
+
+    The next request may then reach another replica.
 
     Raises:
         _UnreadResponseError: the response is big, and the client reads too slowly.
     """
-    size = sum(map(len, pieces))
     headers = [(b"content-length", b"%d" % size), (b"content-type", b"application/json")]
     if close_connection:
         headers.append((b"connection", b"close"))

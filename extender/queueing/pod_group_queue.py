@@ -241,12 +241,12 @@ class PodGroupQueue(SchedulingQueue):
                 return
         self._queues.move_to_active_q(entity, SCHEDULE_ATTEMPT_FAILURE, now)
 
-    def _activate_pod(self, pod: Pod, now: float) -> bool:
+    def _activate_pod(self, pod: Pod, now: float) -> None:
         group_key = get_queued_group_key(pod)
         if group_key is None:
-            return self._activate(pod.key, now)
-        root_key = self._find_root(group_key)
-        return root_key is not None and self._activate(make_queue_key(root_key), now)
+            self._activate(pod.key, now)
+        elif root_key := self._find_root(group_key):
+            self._activate(make_queue_key(root_key), now)
 
     def _make_entity(self, root_key: GroupKey, timestamp: float) -> QueuedPodGroupInfo:
         """Return an entity without members for the root *root_key*, which must exist."""

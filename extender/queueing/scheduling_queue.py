@@ -290,16 +290,15 @@ class SchedulingQueue:
                 event = ClusterEvent(EventResource.ANY, ActionType.ALL, new=pod, label_override=FORCE_ACTIVATE)
                 self._in_flight_events.add_own_event(uid, event)
 
-    def _activate_pod(self, pod: Pod, now: float) -> bool:
-        return self._activate(pod.key, now)
+    def _activate_pod(self, pod: Pod, now: float) -> None:
+        self._activate(pod.key, now)
 
-    def _activate(self, key: str, now: float) -> bool:
-        """Move an entity from backoffQ or the unschedulable ones to activeQ; return whether the entity was there."""
+    def _activate(self, key: str, now: float) -> None:
+        """Move an entity from backoffQ or the unschedulable ones to activeQ, if it is there."""
         was_backing_off = key in self._queues.backoff_q
         entity = self._queues.backoff_q.remove(key) or self._queues.unschedulable_entities.get(key)
         if entity is not None:
             self._queues.move_to_active_q(entity, FORCE_ACTIVATE, now, passed_pre_enqueue=was_backing_off)
-        return entity is not None
 
     def flush_backoff_q_completed(self, now: float) -> None:
         """Move the pods whose backoff has expired to the active queue. Called every second.

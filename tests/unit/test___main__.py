@@ -11,23 +11,26 @@ import pytest
 _INTERRUPT = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nprint('still runs')\n"
 
 
+def run_with_interrupt(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+    """Run *program*. The module `typer` in *folder*, which all commands import, sends the signal."""
+    (folder / "typer.py").write_text(_INTERRUPT)
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), *sys.path))},
+    )
+
+
 @pytest.mark.parametrize("module", ["extender", "kubectl"])
 def test_ctrl_c_during_the_imports_ends_the_process_without_a_traceback(tmp_path: Path, module: str) -> None:
-    """The module `typer`, which all commands import, sends the signal."""
-    (tmp_path / "typer.py").write_text(_INTERRUPT)
     function = "run" if module == "extender" else "run_kubectl_plugin"
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"from extender import __main__; __main__.{function}()"
     )
-    path = os.pathsep.join((str(tmp_path), *sys.path))
-    process = subprocess.run(
-        [sys.executable, "-c", program],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-    )
+    process = run_with_interrupt(tmp_path, program)
     assert (process.returncode, process.stdout, process.stderr) == (-signal.SIGINT, "", "")
 
 
@@ -36,13 +39,5 @@ def test_an_ignored_ctrl_c_stays_ignored(tmp_path: Path) -> None:
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nfrom extender import __main__; __main__.run()"
     )
-    (tmp_path / "typer.py").write_text(_INTERRUPT)
-    path = os.pathsep.join((str(tmp_path), *sys.path))
-    process = subprocess.run(
-        [sys.executable, "-c", program],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-    )
+    process = run_with_interrupt(tmp_path, program)
     assert process.stdout == "still runs\n"

@@ -35,6 +35,7 @@ from extender.api.kinds.meta import LabelSelector, LabelSelectorRequirement
 from extender.api.kinds.pod import Container, ContainerPort, PodSpec, ResourceRequirements
 from extender.api.kinds.struct_base import RawQuantity, ResourceList
 from extender.api.quantity import Quantity, parse
+from extender.api.requests import is_prefixed_native_resource
 from extender.api.validation import ObjectError, prefix_paths
 
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -151,7 +152,7 @@ def _is_extended(resource: str) -> bool:
 
     Source: pkg/apis/core/v1/helper/helpers.go, IsExtendedResourceName (1.37).
     """
-    return "/" in resource and "kubernetes.io/" not in resource
+    return "/" in resource and not is_prefixed_native_resource(resource)
 
 
 def _check_affinity(affinity: Affinity) -> Iterator[ObjectError]:
