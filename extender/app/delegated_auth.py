@@ -8,7 +8,6 @@ DelegatingAuthorizationOptions.toAuthorizer, DelegatingAuthorizationOptions.AddF
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -158,7 +157,13 @@ async def _load_cas(
     client_ca = "" if settings.client_ca_file else data.get("client-ca-file", "")
     proxy_ca = _read_pem(settings.front_proxy.ca_file) or data.get("requestheader-client-ca-file", "")
     if not settings.front_proxy.ca_file and proxy_ca:
-        settings = replace(settings, front_proxy=_make_front_proxy_options(settings, data))
+        try:
+            settings = replace(settings, front_proxy=_make_front_proxy_options(settings, data))
+        except DelegatedAuthError as error:
+            if not settings.tolerate_lookup_failure:
+                raise
+            log.warning("Front proxies are not trusted", extra={"err": str(error)})
+            proxy_ca = ""
     return client_ca, proxy_ca, settings
 
 
@@ -181,13 +186,19 @@ async def _read_authentication_config_map(transport: Transport, settings: Authen
 
 
 def _make_front_proxy_options(settings: AuthenticationOptions, data: Mapping[str, str]) -> FrontProxyOptions:
-    """Return the front proxy settings of the ConfigMap; its lists are JSON."""
+    """Return the front proxy settings of the ConfigMap; its lists are JSON.
+
+    Raises:
+        DelegatedAuthError: a value is no list. Without its list of names, each client of the CA could be any user.
+
+    Source: apiserver/pkg/authentication/request/headerrequest/requestheader_controller.go, deserializeStrings (1.36).
+    """
 
     def parse_list(key: str) -> tuple[str, ...]:
         try:
-            return tuple(str(item) for item in json.loads(data.get(key, "") or "[]"))
-        except (ValueError, TypeError):
-            return ()
+            return msgspec.json.decode(data.get(key, "") or "[]", type=tuple[str, ...])
+        except msgspec.MsgspecError as error:
+            raise DelegatedAuthError(f"{key} of the front proxy is no JSON list of texts: {error}") from error
 
     return replace(
         settings.front_proxy,

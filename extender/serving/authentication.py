@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, Protocol, TypeVar
+from urllib.parse import unquote
 
 import msgspec
 from cryptography import x509
@@ -133,16 +134,19 @@ class Authenticator:
             headers: the request's headers, with names in lower case.
             certificate: the client certificate in DER; TLS has verified its chain.
         """
-        client_cert = x509.load_der_x509_certificate(certificate) if certificate else None
-        if client_cert is not None:
-            if not is_valid_at(client_cert, datetime.now(UTC)):
+        if certificate:
+            try:
+                client_cert = x509.load_der_x509_certificate(certificate)
+                if not is_valid_at(client_cert, datetime.now(UTC)):
+                    return None
+                if is_signed_by(client_cert, self.front_proxy_cas):
+                    user = make_user_from_front_proxy(client_cert, headers, self.settings.front_proxy)
+                    if user is not None:
+                        return user
+                if is_signed_by(client_cert, (*self.client_cas, *self.get_client_ca_file_cas())):
+                    return make_user_from_certificate(client_cert)
+            except ValueError:  # OpenSSL accepts subjects that cannot be decoded
                 return None
-            if is_signed_by(client_cert, self.front_proxy_cas):
-                user = make_user_from_front_proxy(client_cert, headers, self.settings.front_proxy)
-                if user is not None:
-                    return user
-            if is_signed_by(client_cert, (*self.client_cas, *self.get_client_ca_file_cas())):
-                return make_user_from_certificate(client_cert)
         token = parse_bearer_token(headers)
         if token and self.reviewer is not None:
             return await self._authenticate_token(token, self.reviewer)
@@ -174,8 +178,19 @@ class Authenticator:
         self.metrics.observe_review("authn", "201", self.now() - start_time)
         if not status.authenticated:
             return status.error or "not authenticated"
-        groups = status.user.groups if _AUTHENTICATED in status.user.groups else (*status.user.groups, _AUTHENTICATED)
+        groups = _add_authenticated_group(status.user.username, status.user.groups)
         return UserInfo(status.user.username, status.user.uid, groups, dict(status.user.extra))
+
+
+def _add_authenticated_group(user: str, groups: tuple[str, ...]) -> tuple[str, ...]:
+    """Return *groups* with `system:authenticated`, unless *user* is anonymous or a group already says which it is.
+
+    Source: apiserver/pkg/authentication/group/authenticated_group_adder.go,
+    AuthenticatedGroupAdder.AuthenticateRequest (1.36).
+    """
+    if user == ANONYMOUS.name or _AUTHENTICATED in groups or _UNAUTHENTICATED in groups:
+        return groups
+    return (*groups, _AUTHENTICATED)
 
 
 def parse_bearer_token(headers: Sequence[tuple[bytes, bytes]]) -> str:
@@ -189,11 +204,11 @@ def parse_bearer_token(headers: Sequence[tuple[bytes, bytes]]) -> str:
 
 def make_user_from_certificate(certificate: x509.Certificate) -> UserInfo | None:
     """Return the user of a client certificate: its common name, with its organizations as groups."""
-    names = _get_subject_values(certificate, NameOID.COMMON_NAME)
-    if not names:
+    name = _get_common_name(certificate)
+    if not name:
         return None
-    groups = _get_subject_values(certificate, NameOID.ORGANIZATION_NAME)
-    return UserInfo(names[0], groups=(*groups, _AUTHENTICATED))
+    groups = tuple(_get_subject_values(certificate, NameOID.ORGANIZATION_NAME))
+    return UserInfo(name, groups=_add_authenticated_group(name, groups))
 
 
 def make_user_from_front_proxy(
@@ -203,8 +218,7 @@ def make_user_from_front_proxy(
 
     None: the headers name no user, or the name of the proxy is not allowed.
     """
-    names = _get_subject_values(certificate, NameOID.COMMON_NAME)
-    if settings.allowed_names and not (names and names[0] in settings.allowed_names):
+    if settings.allowed_names and _get_common_name(certificate) not in settings.allowed_names:
         return None
     values_by_name: dict[str, list[str]] = {}
     for name, value in headers:
@@ -216,32 +230,49 @@ def make_user_from_front_proxy(
     user = get_first_value(settings.username_headers)
     if not user:
         return None
-    groups = [group for name in settings.group_headers for group in values_by_name.get(name.lower(), [])]
+    groups = tuple(group for name in settings.group_headers for group in values_by_name.get(name.lower(), []) if group)
     extra = {
-        key.removeprefix(prefix.lower()): tuple(values)
+        unquote(key.removeprefix(prefix.lower())): tuple(values)
         for prefix in settings.extra_header_prefixes
         for key, values in values_by_name.items()
         if prefix and key.startswith(prefix.lower())
     }
-    return UserInfo(user, get_first_value(settings.uid_headers), (*groups, _AUTHENTICATED), extra)
+    uid = get_first_value(settings.uid_headers)
+    return UserInfo(user, uid, _add_authenticated_group(user, groups), extra)
 
 
 def _get_subject_values(certificate: x509.Certificate, oid: x509.ObjectIdentifier) -> list[str]:
     return [str(attribute.value) for attribute in certificate.subject.get_attributes_for_oid(oid)]
 
 
+def _get_common_name(certificate: x509.Certificate) -> str:
+    """Return the common name; empty if there is none. Of several, the last one counts, as for the API server.
+
+    Source: Go 1.26, crypto/x509/pkix/pkix.go, Name.FillFromRDNSequence.
+    """
+    return next(reversed(_get_subject_values(certificate, NameOID.COMMON_NAME)), "")
+
+
 def get_certificate_names(certificate: x509.Certificate) -> tuple[str, ...]:
-    """Return the names of a client certificate: its common name, then its DNS names."""
+    """Return the names of a client certificate: its common name, then its DNS names.
+
+    Raises:
+        ValueError: the subject or the DNS names cannot be decoded.
+    """
     try:
         san = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         san = x509.SubjectAlternativeName([])
-    return (*_get_subject_values(certificate, NameOID.COMMON_NAME), *san.get_values_for_type(x509.DNSName))
+    common_name = _get_common_name(certificate)
+    return (*((common_name,) if common_name else ()), *san.get_values_for_type(x509.DNSName))
 
 
 def get_first_certificate_name(certificate: bytes) -> str:
-    """Return the first name of a client certificate (DER); empty if it has none."""
-    return next(iter(get_certificate_names(x509.load_der_x509_certificate(certificate))), "")
+    """Return the first name of a client certificate (DER); empty if it has none, or it cannot be decoded."""
+    try:
+        return next(iter(get_certificate_names(x509.load_der_x509_certificate(certificate))), "")
+    except ValueError:
+        return ""
 
 
 def is_valid_at(certificate: x509.Certificate, moment: datetime) -> bool:

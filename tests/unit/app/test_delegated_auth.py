@@ -137,7 +137,7 @@ def test_client_ca_and_front_proxy_settings_are_looked_up_in_the_cluster(tmp_pat
         "requestheader-allowed-names": '["front-proxy-client"]',
         "requestheader-username-headers": '["X-Remote-User"]',
         "requestheader-group-headers": '["X-Remote-Group"]',
-        "requestheader-extra-headers-prefix": "not JSON",
+        "requestheader-extra-headers-prefix": "",
     }
     with api_server(tmp_path, {CONFIG_MAP: {"data": data}}) as kubeconfig:
         auth = set_up(AuthenticationOptions(kubeconfig=kubeconfig), AuthorizationOptions(kubeconfig=kubeconfig))
@@ -150,6 +150,20 @@ def test_client_ca_and_front_proxy_settings_are_looked_up_in_the_cluster(tmp_pat
     )
     assert auth.authenticator.reviewer is not None
     assert auth.authorizer.reviewer is not None
+
+
+@pytest.mark.parametrize("names", ["not JSON", '"front-proxy-client"', "[1]"])
+def test_no_front_proxy_is_trusted_if_the_names_of_front_proxies_cannot_be_read(tmp_path: Path, names: str) -> None:
+    """An empty list would allow every name that the CA signed.
+
+    Source: apiserver/pkg/authentication/request/headerrequest/requestheader_controller.go, deserializeStrings (1.36).
+    """
+    data = {"client-ca-file": CA_PEM, "requestheader-client-ca-file": CA_PEM, "requestheader-allowed-names": names}
+    with api_server(tmp_path, {CONFIG_MAP: {"data": data}}) as kubeconfig:
+        auth = set_up(AuthenticationOptions(kubeconfig=kubeconfig))
+        assert (auth.client_cas, auth.authenticator.front_proxy_cas) == ((CA_PEM,), ())
+        with pytest.raises(DelegatedAuthError, match=r"^requestheader-allowed-names of the front proxy is no JSON"):
+            set_up(AuthenticationOptions(kubeconfig=kubeconfig, tolerate_lookup_failure=False))
 
 
 def test_a_failed_lookup_is_an_error_only_if_failures_are_not_tolerated(tmp_path: Path) -> None:

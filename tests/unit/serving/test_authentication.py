@@ -8,9 +8,19 @@ from typing import Any, TypeVar
 import pytest
 import trustme
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
-from extender.serving.authentication import ANONYMOUS, Authenticator, ExpiringCache, UserInfo
+from extender.serving.authentication import (
+    ANONYMOUS,
+    Authenticator,
+    ExpiringCache,
+    UserInfo,
+    get_certificate_names,
+    get_first_certificate_name,
+)
 from extender.serving.serving_options import AuthenticationOptions, FrontProxyOptions
 from tests.unit.serving.auth_fakes import ANN, FakeReviewer, NullAuthMetrics
 
@@ -123,12 +133,51 @@ def test_an_expired_certificate_is_rejected(authority: trustme.CA) -> None:
     assert run(tested.authenticate([], x509.load_pem_x509_certificate(pem).public_bytes(Encoding.DER))) is None
 
 
+def make_certificate(authority: x509.Certificate, key: ec.EllipticCurvePrivateKey, names: tuple[str, ...]) -> bytes:
+    """Return a certificate (DER) with the common names *names*."""
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name) for name in names])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(authority.subject, subject, key.public_key(), 7, now, now + timedelta(days=1))
+    return builder.sign(key, hashes.SHA256()).public_bytes(Encoding.DER)
+
+
+def make_authority() -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ca")])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 5, now, now + timedelta(days=1))
+    return builder.sign(key, hashes.SHA256()), key
+
+
+def test_the_last_of_several_common_names_is_the_user() -> None:
+    """Source: Go 1.26, crypto/x509/pkix/pkix.go, Name.FillFromRDNSequence."""
+    ca, key = make_authority()
+    client_cert = make_certificate(ca, key, ("system:kube-scheduler", "ann"))
+    tested = Authenticator(AuthenticationOptions(), None, NullAuthMetrics(), client_cas=(ca,))
+    assert run(tested.authenticate([], client_cert)) == UserInfo("ann", groups=("system:authenticated",))
+    assert get_certificate_names(x509.load_der_x509_certificate(client_cert)) == ("ann",)
+
+
+def test_a_signed_certificate_with_a_subject_that_is_no_text_is_rejected() -> None:
+    """OpenSSL accepts it."""
+    ca, key = make_authority()
+    signed = x509.load_der_x509_certificate(make_certificate(ca, key, ("name",)))
+    body = signed.tbs_certificate_bytes.replace(b"name", b"\xff\xff\xff\xff")
+    signature = key.sign(body, ec.ECDSA(hashes.SHA256()))
+    content = body + bytes.fromhex("300a06082a8648ce3d040302") + bytes((0x03, len(signature) + 1, 0)) + signature
+    client_cert = b"\x30\x82" + len(content).to_bytes(2) + content
+    tested = Authenticator(AuthenticationOptions(), None, NullAuthMetrics(), client_cas=(ca,))
+    assert run(tested.authenticate([], client_cert)) is None
+    assert get_first_certificate_name(client_cert) == ""
+
+
 PROXY_HEADERS = [
     (b"x-remote-user", b"ann"),
     (b"x-remote-group", b"g1"),
     (b"x-remote-group", b"g2"),
     (b"x-remote-extra-scope", b"s"),
 ]
+
+ANONYMOUS_HEADERS = [(b"x-remote-user", b"system:anonymous"), (b"x-remote-group", b"system:unauthenticated")]
 
 
 @pytest.mark.parametrize(
@@ -138,8 +187,23 @@ PROXY_HEADERS = [
         (("proxy",), PROXY_HEADERS[:1], UserInfo("ann", groups=("system:authenticated",))),
         (("other",), PROXY_HEADERS, ANONYMOUS),
         ((), PROXY_HEADERS[1:], ANONYMOUS),
+        ((), ANONYMOUS_HEADERS, ANONYMOUS),
+        ((), [(b"x-remote-user", b"system:anonymous")], UserInfo("system:anonymous")),
+        (
+            (),
+            [(b"x-remote-user", b"ann"), (b"x-remote-group", b""), (b"x-remote-extra-a%2fb", b"s")],
+            UserInfo("ann", groups=("system:authenticated",), extra={"a/b": ("s",)}),
+        ),
     ],
-    ids=["any proxy", "a proxy of that name", "a proxy of another name", "no user named"],
+    ids=[
+        "any proxy",
+        "a proxy of that name",
+        "a proxy of another name",
+        "no user named",
+        "an anonymous user",
+        "an anonymous user without groups",
+        "an empty group and an escaped key",
+    ],
 )
 def test_a_front_proxy_s_headers_name_the_user(
     authority: trustme.CA, names: tuple[str, ...], headers: list[tuple[bytes, bytes]], caller: UserInfo
