@@ -162,7 +162,10 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "A watch event": {"64 MiB": (watch.MAX_EVENT_BYTES, 64 * MIB)},
     "Response of an HTTP extender": {"64 MiB": (extender_transport.MAX_RESPONSE_BYTES, 64 * MIB)},
     "Recorded cluster (`-f`), plain or gunzipped": {"2 GiB": (_RECORDING, 2 * GIB)},
-    "Recorded cluster in YAML": {"256 MiB": (input_limits.MAX_YAML_BYTES, 256 * MIB)},
+    "Recorded cluster in YAML": {
+        "256 MiB": (input_limits.MAX_YAML_BYTES, 256 * MIB),
+        "30,000,000": (input_limits.MAX_YAML_EVENTS, 30_000_000),
+    },
     "Pods of the workloads in files": {"500,000": (input_limits.MAX_WORKLOAD_PODS, 500_000)},
     "Documents per recorded cluster": {"500,000": (input_limits.MAX_DOCUMENTS, 500_000)},
     "Lists per recorded cluster": {"100,000": (object_documents._MAX_LISTS, 100_000)},

@@ -18,6 +18,12 @@ MAX_RECORDING_BYTES: Final = 2 * 1024**3
 MAX_YAML_BYTES: Final = 256 * 1024**2
 """The maximum size of a recorded cluster in YAML, which is parsed a hundred times slower than JSON."""
 
+MAX_YAML_EVENTS: Final = 30_000_000
+"""The maximum number of events of the parser for a recorded cluster in YAML: one for a text, two for a list or object.
+
+256 MiB of `kubectl get -o yaml` have fewer, and take two minutes. 256 MiB of `{},` would take six, and 8 GB of memory.
+"""
+
 MAX_CONFIG_BYTES: Final = 1024**2
 """The maximum size of a configuration or Policy. A ConfigMap has the same maximum size.
 

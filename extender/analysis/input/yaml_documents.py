@@ -16,6 +16,7 @@ from extender.basics.input_limits import (
     MAX_DOCUMENTS,
     MAX_RECORDING_DEPTH,
     MAX_YAML_BYTES,
+    MAX_YAML_EVENTS,
     format_size,
     shorten,
 )
@@ -55,7 +56,11 @@ def read_yaml_documents(data: bytes, source: str) -> Iterator[tuple[int, Any]]:
     document_count = 0
     try:
         check_tag_directives(data)
-        for event in limit_events(yaml.parse(data, Loader=_PARSER), MAX_RECORDING_DEPTH):
+        events = limit_events(yaml.parse(data, Loader=_PARSER), MAX_RECORDING_DEPTH)
+        for event_count, event in enumerate(events, start=1):
+            if event_count > MAX_YAML_EVENTS:
+                message = "has too many values for YAML; write it with -o json"
+                raise UnreadableError(source, message, f"line {_get_line(event)}")
             if isinstance(event, yaml.DocumentStartEvent):
                 builder = _DocumentBuilder(source)
                 document_count += 1

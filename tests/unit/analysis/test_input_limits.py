@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from extender.analysis.input import input_files, object_documents, yaml_documents
 from extender.analysis.input.input_errors import InputError, UnreadableError
@@ -187,6 +188,15 @@ def test_the_size_of_yaml_is_limited(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert errors_in(tmp_path, YAML_NODE + "# " + "x" * 1024) == [
         "c.yaml: has more than 1 KiB of YAML; write it with -o json"
     ]
+
+
+def test_the_number_of_values_of_yaml_is_limited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """256 MiB of empty objects would take six minutes and 8 GB of memory."""
+    event_count = len(list(yaml.parse(YAML_NODE)))
+    monkeypatch.setattr(yaml_documents, "MAX_YAML_EVENTS", event_count)
+    assert read_text(tmp_path, YAML_NODE).objects
+    monkeypatch.setattr(yaml_documents, "MAX_YAML_EVENTS", event_count - 1)
+    assert errors_in(tmp_path, YAML_NODE) == ["c.yaml: line 5: has too many values for YAML; write it with -o json"]
 
 
 @pytest.mark.parametrize(("text", "position"), [("---\n{kind: A}\n", "line 7"), ('{"kind":"A"}\n', "document 4")])
