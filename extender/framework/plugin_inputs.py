@@ -4,11 +4,11 @@ Built-in plugins receive the objects themselves. `protect_inputs` makes a subcla
 methods of the subclass receive read-only inputs. The `state` of a cycle belongs to the plugin and stays as it is.
 """
 
+import inspect
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
-from inspect import getattr_static
 from operator import attrgetter
 from typing import Any, Final, NoReturn, TypeVar, cast
 
@@ -34,45 +34,54 @@ from extender.cache.pod_signature import PodSignature
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
 from extender.cache.tables.images import ImageState
+from extender.framework import extension_points, pod_group_points
 from extender.framework.events import ClusterEvent, ClusterEventWithHint
-from extender.framework.extension_points import QueueSortEntry
 from extender.framework.plugin_errors import DEFINING_MODULE, check_sort_key, is_own_module
 
 T = TypeVar("T")
 A = TypeVar("A", bound=np.generic)
 KindT = TypeVar("KindT", bound=KubernetesObject)
 
-STATE_ARGUMENT_POSITIONS: Final[Mapping[str, int | None]] = {
-    "pre_enqueue": None,
-    "sort_key": None,
-    "pre_filter": None,
-    "pre_filter_is_cacheable": None,
-    "clone": 0,
-    "add_pod": 4,
-    "remove_pod": 4,
-    "apply_pod_changes": 4,
-    "filter": 2,
-    "filter_cache_key": None,
-    "post_filter": None,
-    "pre_score": None,
-    "pre_score_is_cacheable": None,
-    "score": 2,
-    "score_cache_key": None,
-    "normalize_score": 3,
-    "reserve": 3,
-    "unreserve": 2,
-    "make_assumed_pod": 2,
-    "permit": 3,
-    "generate_placements": None,
-    "score_placement": None,
-    "normalize_placement_score": None,
-    "pre_bind_pre_flight": 2,
-    "pre_bind": 3,
-    "bind": None,
-    "post_bind": 2,
-    "events_to_register": None,
-}
-"""The methods of plugins, with the position of the argument `state`; None without it."""
+_PROTOCOLS: Final = (
+    extension_points.PreEnqueue,
+    extension_points.QueueSort,
+    extension_points.PreFilter,
+    extension_points.CacheablePreFilter,
+    extension_points.PreFilterExtensions,
+    extension_points.BatchPreFilterExtensions,
+    extension_points.Filter,
+    extension_points.CacheableFilter,
+    extension_points.PostFilter,
+    extension_points.PreScore,
+    extension_points.CacheablePreScore,
+    extension_points.Score,
+    extension_points.CacheableScore,
+    extension_points.NormalizeScore,
+    extension_points.Reserve,
+    extension_points.AssumeExtensions,
+    extension_points.Permit,
+    pod_group_points.PlacementGenerate,
+    pod_group_points.PlacementScore,
+    pod_group_points.NormalizePlacementScore,
+    extension_points.PreBindPreFlight,
+    extension_points.PreBind,
+    extension_points.Bind,
+    extension_points.PostBind,
+    extension_points.EnqueueExtensions,
+)
+
+
+def _collect_method_parameters() -> Mapping[str, tuple[str, ...]]:
+    parameters: dict[str, tuple[str, ...]] = {}
+    for protocol in _PROTOCOLS:
+        for name, member in vars(protocol).items():
+            if inspect.isfunction(member) and not name.startswith("_"):
+                parameters[name] = tuple(inspect.signature(member).parameters)[1:]
+    return parameters
+
+
+METHOD_PARAMETERS: Final = _collect_method_parameters()
+"""The parameter names, without `self`, of all methods that the scheduler calls, by method name."""
 
 
 def make_array_read_only(array: NDArray[A]) -> NDArray[A]:
@@ -323,7 +332,7 @@ _CONVERTERS: Final[Mapping[type, Callable[[Any], Any]]] = {
     Snapshot: ReadOnlySnapshot,
     NodeView: ReadOnlyNodeView,
     np.ndarray: make_array_read_only,
-    QueueSortEntry: lambda entry: replace(entry, pod=ReadOnlyPodInfo(entry.pod)),
+    extension_points.QueueSortEntry: lambda entry: replace(entry, pod=ReadOnlyPodInfo(entry.pod)),
     ClusterEvent: lambda event: replace(event, old=make_read_only(event.old), new=make_read_only(event.new)),
 }
 
@@ -360,8 +369,8 @@ def protect_inputs(plugin: type[T]) -> type[T]:
     if is_own_module(plugin.__module__) or hasattr(plugin, DEFINING_MODULE):  # a per-node plugin protects itself
         return plugin
     methods: dict[str, Any] = {
-        name: _protect_method(plugin, name, position)
-        for name, position in STATE_ARGUMENT_POSITIONS.items()
+        name: _protect_method(plugin, name, parameters.index("state") if "state" in parameters else None)
+        for name, parameters in METHOD_PARAMETERS.items()
         if callable(getattr(plugin, name, None))
     }
     if "sort_key" in methods:
@@ -372,7 +381,7 @@ def protect_inputs(plugin: type[T]) -> type[T]:
 
 
 def _protect_method(plugin: type[Any], name: str, state_position: int | None) -> Callable[..., Any]:
-    implementation = getattr_static(plugin, name)  # a function, a static method or a class method
+    implementation = inspect.getattr_static(plugin, name)  # a function, a static method or a class method
 
     def call(self: Any, *arguments: Any) -> Any:
         inputs = (

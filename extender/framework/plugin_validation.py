@@ -2,43 +2,17 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from extender.config.did_you_mean import did_you_mean
-from extender.framework import extension_points, pod_group_points
+from extender.framework.extension_points import DependsOn
+from extender.framework.plugin_inputs import METHOD_PARAMETERS
 from extender.framework.profile_builder import EXTENSION_POINT_METHODS, get_extension_points
 
 _NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?")
-_PROTOCOLS: Final = (
-    extension_points.PreEnqueue,
-    extension_points.QueueSort,
-    extension_points.PreFilter,
-    extension_points.CacheablePreFilter,
-    extension_points.PreFilterExtensions,
-    extension_points.BatchPreFilterExtensions,
-    extension_points.Filter,
-    extension_points.CacheableFilter,
-    extension_points.PostFilter,
-    extension_points.PreScore,
-    extension_points.CacheablePreScore,
-    extension_points.Score,
-    extension_points.CacheableScore,
-    extension_points.NormalizeScore,
-    extension_points.Reserve,
-    extension_points.AssumeExtensions,
-    extension_points.Permit,
-    pod_group_points.PlacementGenerate,
-    pod_group_points.PlacementScore,
-    pod_group_points.NormalizePlacementScore,
-    extension_points.PreBindPreFlight,
-    extension_points.PreBind,
-    extension_points.Bind,
-    extension_points.PostBind,
-    extension_points.EnqueueExtensions,
-)
 _METHOD_GROUPS: Final = (("reserve", "unreserve"), ("clone", "add_pod", "remove_pod"))
 _REQUIRED_METHODS: Final = {
     "normalize_score": "score",
@@ -53,19 +27,6 @@ _REQUIRED_METHODS: Final = {
     "pre_bind_pre_flight": "pre_bind",
 }
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
-def _collect_method_parameters() -> Mapping[str, tuple[str, ...]]:
-    parameters: dict[str, tuple[str, ...]] = {}
-    for protocol in _PROTOCOLS:
-        for name, member in vars(protocol).items():
-            if inspect.isfunction(member) and not name.startswith("_"):
-                parameters[name] = tuple(inspect.signature(member).parameters)[1:]
-    return parameters
-
-
-METHOD_PARAMETERS: Final = _collect_method_parameters()
-"""The parameter names, without `self`, of all methods that the scheduler calls, by method name."""
 
 
 class DefinitionError(TypeError):
@@ -178,7 +139,7 @@ def _validate_method_groups(plugin: type[Any]) -> list[str]:
         if name in implemented_methods and required not in implemented_methods
     ]
     for key, attribute in (("filter_cache_key", "filter_depends_on"), ("score_cache_key", "score_depends_on")):
-        if key in implemented_methods and not isinstance(getattr(plugin, attribute, None), extension_points.DependsOn):
+        if key in implemented_methods and not isinstance(getattr(plugin, attribute, None), DependsOn):
             declaration = f"{attribute}: ClassVar[DependsOn] = DependsOn.NODE (or DependsOn.NODE_AND_PODS)"
             errors.append(f"it has {key}, so it needs {declaration}")
     return errors

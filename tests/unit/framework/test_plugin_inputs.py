@@ -14,8 +14,7 @@ from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.post_filter import FailedAttempt
 from extender.framework.extension_points import QueueSortEntry
 from extender.framework.plugin_errors import SortKeyError
-from extender.framework.plugin_inputs import STATE_ARGUMENT_POSITIONS, protect_inputs
-from extender.framework.plugin_validation import METHOD_PARAMETERS
+from extender.framework.plugin_inputs import METHOD_PARAMETERS, protect_inputs
 from extender.plugin import (
     ActionType,
     ClusterEvent,
@@ -333,4 +332,33 @@ def test_the_positions_of_the_state_are_those_of_the_protocols() -> None:
         name: parameters.index("state") if "state" in parameters else None
         for name, parameters in METHOD_PARAMETERS.items()
     }
-    assert positions == dict(STATE_ARGUMENT_POSITIONS)
+    assert positions == {
+        "pre_enqueue": None,
+        "sort_key": None,
+        "pre_filter": None,
+        "pre_filter_is_cacheable": None,
+        "clone": 0,
+        "add_pod": 4,
+        "remove_pod": 4,
+        "apply_pod_changes": 4,
+        "filter": 2,
+        "filter_cache_key": None,
+        "post_filter": None,
+        "pre_score": None,
+        "pre_score_is_cacheable": None,
+        "score": 2,
+        "score_cache_key": None,
+        "normalize_score": 3,
+        "reserve": 3,
+        "unreserve": 2,
+        "make_assumed_pod": 2,
+        "permit": 3,
+        "generate_placements": None,
+        "score_placement": None,
+        "normalize_placement_score": None,
+        "pre_bind_pre_flight": 2,
+        "pre_bind": 3,
+        "bind": None,
+        "post_bind": 2,
+        "events_to_register": None,
+    }
