@@ -3,13 +3,24 @@
 Source: pkg/scheduler/framework/plugins/noderesources/fit.go, shouldDelegateResourceToDRA (1.36).
 """
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from extender.api.kinds.devices import DeviceClass
+from extender.cache.snapshot import Snapshot
 
 IMPLICIT_RESOURCE_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """The prefix of the implicit extended resource of a device class. The rest of the resource name is the class's name."""
+
+
+def get_class_by_resource(snapshot: Snapshot) -> Mapping[str, DeviceClass]:
+    """Return the device class that serves each extended resource. The result is computed once per change of a class."""
+    cached: list[Any] = snapshot.symbols.get_or_create(get_class_by_resource, lambda: [None, {}])
+    version = snapshot.object_history_id, snapshot.revision(DeviceClass)
+    if cached[0] != version:
+        cached[:] = version, map_resources_to_device_classes(snapshot.objects(DeviceClass).values())
+    class_by_resource: Mapping[str, DeviceClass] = cached[1]
+    return class_by_resource
 
 
 def map_resources_to_device_classes(classes: Iterable[DeviceClass]) -> dict[str, DeviceClass]:

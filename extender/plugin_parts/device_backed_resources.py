@@ -16,7 +16,7 @@ import numpy as np
 from extender.api.kinds.devices import DeviceClass
 from extender.api.requests import is_dra_extended_resource
 from extender.basics.clock import SystemClock
-from extender.cache.device_classes import map_resources_to_device_classes
+from extender.cache.device_classes import get_class_by_resource
 from extender.cache.node_matching import match_node_selector
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
@@ -172,7 +172,7 @@ class DeviceBackedResourceBuilder:
         """Return *resources*, with a `DeviceBackedResource` in place of each resource that has a device class."""
         if self._counter is None or not self._extended_resource_positions:
             return tuple(resources)
-        class_by_resource = map_resources_to_device_classes(snapshot.objects(DeviceClass).values())
+        class_by_resource = get_class_by_resource(snapshot)
         resource_names = snapshot.symbols.resources
         return tuple(
             self._replace_if_device_backed(

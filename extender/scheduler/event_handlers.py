@@ -11,7 +11,7 @@ from typing import Final
 
 from extender.api.coscheduling import set_scheduling_group
 from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
-from extender.api.kinds.devices import DeviceClass, DeviceTaintRule, ResourceSlice
+from extender.api.kinds.devices import DeviceTaintRule, ResourceSlice
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
@@ -19,7 +19,7 @@ from extender.api.kinds.pod_group import PodGroup
 from extender.api.pod_resize import is_resize_deferred
 from extender.api.scheme import KINDS
 from extender.cache.cache import Cache, PodOrNode
-from extender.cache.device_classes import map_resources_to_device_classes
+from extender.cache.device_classes import get_class_by_resource
 from extender.cache.pod_info import AssignedPodInfo
 from extender.config.feature_gates import FeatureGates
 from extender.dra.device_taint_rules import apply_taint_rules
@@ -143,7 +143,7 @@ class ClusterEventDispatcher:
         if not events:
             return
         with self._cache.read() as snapshot:
-            device_resources = frozenset(map_resources_to_device_classes(snapshot.objects(DeviceClass).values()))
+            device_resources = frozenset(get_class_by_resource(snapshot))
         for event in events:
             self._handler.on_cluster_event(replace(event, device_resources=device_resources))
 

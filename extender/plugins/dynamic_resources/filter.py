@@ -5,7 +5,7 @@ pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, Dy
 (1.36).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -44,7 +44,7 @@ class FilterContext(NamedTuple):
     """
 
     allocator: Allocator
-    device_classes: dict[str, DeviceClass]
+    device_classes: Mapping[str, DeviceClass]
     timeout: float
     resources_options: PodResourcesOptions | None = None
     release: Release = DEFAULT_RELEASE

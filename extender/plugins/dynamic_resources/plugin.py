@@ -40,17 +40,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from extender.api.kinds.devices import DeviceClass, DeviceTaintRule, ResourceClaim
+from extender.api.kinds.devices import DeviceTaintRule, ResourceClaim
 from extender.api.kinds.pod import Pod
 from extender.api.matching import CompiledNodeSelector, compile_strict_node_selector
 from extender.api.requests import is_dra_extended_resource
 from extender.basics.clock import Clock, SystemClock
-from extender.cache.device_classes import map_resources_to_device_classes
+from extender.cache.device_classes import get_class_by_resource
 from extender.cache.pod_info import PodInfo
 from extender.cache.pod_signature import make_pod_resources_options
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
-from extender.cache.tables.history import HistoryId
 from extender.config import durations
 from extender.cycle.pod_group.post_filter import FailedGroupAttempt
 from extender.cycle.post_filter import FailedAttempt
@@ -117,7 +116,6 @@ class DynamicResources:
         filter_timeout = args.options.filter_timeout
         self._filter_timeout = durations.parse(filter_timeout or "0s") if "DRASchedulerFilterTimeout" in gates else 0.0
         self._binding_timeout = durations.parse(args.options.binding_timeout or "10m0s")
-        self._versioned_device_classes: tuple[tuple[HistoryId, int] | None, dict[str, DeviceClass]] = (None, {})
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the events that may make devices available.
@@ -176,17 +174,9 @@ class DynamicResources:
             return ()
         names = snapshot.symbols.resources
         requested = tuple(name for index, _ in pod.signature.requests if is_dra_extended_resource(name := names[index]))
-        if not requested or self._get_device_classes(snapshot).keys().isdisjoint(requested):
+        if not requested or get_class_by_resource(snapshot).keys().isdisjoint(requested):
             return ()
         return requested
-
-    def _get_device_classes(self, snapshot: Snapshot) -> dict[str, DeviceClass]:
-        """Return the device classes by extended resource."""
-        classes_version = (snapshot.object_history_id, snapshot.revision(DeviceClass))
-        if self._versioned_device_classes[0] != classes_version:
-            device_classes = map_resources_to_device_classes(snapshot.objects(DeviceClass).values())
-            self._versioned_device_classes = (classes_version, device_classes)
-        return self._versioned_device_classes[1]
 
     def _make_state_data(
         self,
@@ -209,7 +199,7 @@ class DynamicResources:
             state_data.extended_resource_claim = extended_claim
             state_data.claims.append(extended_claim)
             state_data.extended_resources = extended_resources
-            state_data.dra_backed_resources = frozenset(extended_resources) & self._get_device_classes(snapshot).keys()
+            state_data.dra_backed_resources = frozenset(extended_resources) & get_class_by_resource(snapshot).keys()
         node_selectors: list[CompiledNodeSelector | None] = []
         for claim in state_data.claims:
             if claim.status.allocation is None:
@@ -260,7 +250,7 @@ class DynamicResources:
             return ()
         if not isinstance(state, StateData):
             return reject_all(len(nodes), _NO_STATE)
-        classes = self._versioned_device_classes[1]
+        classes = get_class_by_resource(nodes.snapshot)
         context = FilterContext(self._allocator, classes, self._filter_timeout, self._resources_options, self._release)
         return find_rejections(state, nodes, context)
 

@@ -36,7 +36,6 @@ from typing import Any, ClassVar, Final, cast
 
 import msgspec
 
-from extender.api.kinds.devices import DeviceClass
 from extender.api.label_syntax import validate_qualified_name
 from extender.api.requests import (
     PodResourcesOptions,
@@ -45,7 +44,7 @@ from extender.api.requests import (
     is_extended_resource,
     pod_requests,
 )
-from extender.cache.device_classes import map_resources_to_device_classes
+from extender.cache.device_classes import get_class_by_resource
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
@@ -261,9 +260,7 @@ class NodeResourcesFit:
             return _NO_SIDECARS
 
         if self._may_be_delegated_to_dra(pod):
-            return self._make_requests(
-                pod, snapshot.symbols, map_resources_to_device_classes(snapshot.objects(DeviceClass).values())
-            )
+            return self._make_requests(pod, snapshot.symbols, get_class_by_resource(snapshot))
         if pod.signature.has_other_resources:
             return self._make_requests(pod, snapshot.symbols)
 
