@@ -167,10 +167,10 @@ class EntityQueues:
         """
         strategy = QueueingStrategy.SKIP
         for pod in entity.pods:
+            if strategy is QueueingStrategy.AFTER_BACKOFF and not pod.pending_plugins:
+                continue  # only pods with pending plugins are requeued immediately
             strategy = max(strategy, self.hints.is_pod_worth_requeuing(pod, event))
             if strategy is QueueingStrategy.IMMEDIATELY:
-                break
-            if strategy is QueueingStrategy.AFTER_BACKOFF and not any(member.pending_plugins for member in entity.pods):
                 break
         return strategy
 

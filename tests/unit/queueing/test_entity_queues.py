@@ -105,3 +105,24 @@ def test_a_group_is_requeued_by_the_strategy_of_its_most_urgent_member(
         group.add(pod)
 
     assert harness.queue._queues.get_strategy(group, NODE_ADD) is strategy
+
+
+def test_an_event_concerns_only_the_members_that_can_change_the_strategy() -> None:
+    hinted_names: list[str] = []
+
+    def give_hint(pod: PodInfo, _event: ClusterEvent) -> QueueingHint:
+        hinted_names.append(pod.pod.metadata.name)
+        return QueueingHint.queue_if(pod.pod.metadata.name != "2")
+
+    plugin = NodeAddPlugin("NodeAdd")
+    plugin.hint = give_hint
+    harness = QueueHarness(node_add_plugin=plugin)
+    group = QueuedPodGroupInfo(make_group_key("default/ring"), 0, timestamp=100)
+    for number in range(5):
+        pod = QueuedPodInfo(make_pod_info(make_group_member(str(number))), timestamp=100)
+        pod.pending_plugins = frozenset({"NodeAdd"} if number == 2 else ())
+        pod.unschedulable_plugins = frozenset(() if number == 2 else {"NodeAdd"})
+        group.add(pod)
+
+    assert harness.queue._queues.get_strategy(group, NODE_ADD) is QueueingStrategy.AFTER_BACKOFF
+    assert hinted_names == ["0", "2"]
