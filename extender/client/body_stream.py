@@ -9,7 +9,7 @@ from extender.client.errors import ResponseTooLargeError
 
 
 class BodyStream:
-    """Yields the chunks of a body as they arrive: bytes, never empty. It can be iterated once.
+    """Yields the chunks of a body as they arrive: bytes, never empty. It can be iterated or read once.
 
     Args:
         response: the response.
@@ -22,6 +22,10 @@ class BodyStream:
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._response.content.iter_any()
+
+    async def read(self, max_bytes: int) -> bytes:
+        """Return the whole body; see `read_body`."""
+        return await read_body(self._response, max_bytes)
 
     async def pause_reading(self, seconds: float) -> None:
         """Stop reading for *seconds*. Data collects in the kernel, and is then read in one piece."""

@@ -147,13 +147,9 @@ async def read_resource_version(transport: Transport, list_watch: ListWatch[T]) 
     Raises:
         ApiError: the list failed.
     """
-    request, body = list_watch.make_request(PAGE_TIMEOUT, limit="1"), bytearray()
-    async with transport.stream(request, PAGE_TIMEOUT) as chunks:
-        async for chunk in chunks:
-            body += chunk
-            if len(body) > MAX_RESPONSE_BYTES:
-                raise ResponseTooLargeError(f"GET {request.path}: a response of more than {MAX_RESPONSE_BYTES} bytes")
-    return _decode_list_meta(bytes(body), list_watch).resource_version
+    async with transport.stream(list_watch.make_request(PAGE_TIMEOUT, limit="1"), PAGE_TIMEOUT) as response:
+        body = await response.read(MAX_RESPONSE_BYTES)
+    return _decode_list_meta(body, list_watch).resource_version
 
 
 async def list_all(transport: Transport, list_watch: ListWatch[T]) -> ObjectList[T]:
