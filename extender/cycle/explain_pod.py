@@ -3,7 +3,7 @@
 This is slower than `scheduling_cycle.schedule_pod`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.diagnosis import Diagnosis, build_diagnosis, find_nodes_that_pass_filters
-from extender.cycle.filter import run_filters
+from extender.cycle.filter import FilterResults, run_filters
 from extender.cycle.nominator import run_filters_with_nominated_pods
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.post_filter import FailedAttempt, PostFilterRun, run_post_filter_plugins
@@ -96,16 +96,34 @@ def explain_pod(pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: Plu
     diagnosis = build_diagnosis(
         filter_results, snapshot, pre_filter_run, with_rejections=True, all_filters=profile.check_all_filters
     )
-    nodes = {}
-    for row in np.flatnonzero(filter_results.evaluated_mask).tolist():
-        statuses = {name: filter_results.get_status(name, row) for name in filter_results.columns}
-        rejections = {name: status for name, status in statuses.items() if status is not None}
-        nodes[node_names[row]] = NodeFilterStatus(rejections, filter_results.get_first_rejection_status(row))
+    nodes = _list_node_statuses(filter_results, node_names)
     ranking = None
     if diagnosis.has_feasible_node:
         ranking = prioritize_nodes(pod, snapshot, profile, runtime, diagnosis.feasible, pre_filter_run)
     post_filter_run = _run_post_filter_plugins(pod, snapshot, profile, runtime, diagnosis)
     return PodExplanation(pod, None, diagnosis, nodes, ranking, node_names, post_filter_run)
+
+
+def _list_node_statuses(results: FilterResults, node_names: Sequence[str]) -> dict[str, NodeFilterStatus]:
+    """Return the results of each evaluated node. Nodes with equal results share one object, which is made once."""
+    rows = np.flatnonzero(results.evaluated_mask)
+    masks = [mask[rows] for column in results.columns.values() for mask in column.masks_by_reason.values()]
+    bits = np.packbits(np.array(masks, dtype=np.bool_).reshape(len(masks), len(rows)), axis=0)
+    width, rejections_of_rows = len(bits), bits.T.tobytes()
+    statuses: dict[bytes, NodeFilterStatus] = {}
+    nodes = {}
+    for position, row in enumerate(rows.tolist()):
+        key = rejections_of_rows[position * width : (position + 1) * width]
+        if key not in statuses:
+            statuses[key] = _make_node_status(results, row)
+        nodes[node_names[row]] = statuses[key]
+    return nodes
+
+
+def _make_node_status(results: FilterResults, row: int) -> NodeFilterStatus:
+    statuses = {name: results.get_status(name, row) for name in results.columns}
+    rejections = {name: status for name, status in statuses.items() if status is not None}
+    return NodeFilterStatus(rejections, results.get_first_rejection_status(row))
 
 
 def _run_post_filter_plugins(

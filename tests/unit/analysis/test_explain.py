@@ -264,3 +264,13 @@ def test_a_tie_between_all_nodes_is_reported(recording: Recording) -> None:
     assert format_explanation(report.explanation, report.snapshot) == (
         "Pod default/fits\n  fits on 3 of 3 nodes\n  all are equally good (total 1); one of them is taken at random\n"
     )
+
+
+def test_nodes_with_equal_results_share_one_object(recording: Recording) -> None:
+    """The results of 5,000 nodes are made once for each of the few kinds of results."""
+    (report,) = explain(recording, "fits")
+    nodes = report.explanation.nodes
+    assert list(nodes) == ["small", "large", "tainted"]
+    assert nodes["small"] is nodes["large"]
+    assert (nodes["small"].rejections, nodes["small"].first_failure) == ({}, None)
+    assert nodes["tainted"].rejections == {"TaintToleration": nodes["tainted"].first_failure}
