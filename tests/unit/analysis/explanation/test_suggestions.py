@@ -203,7 +203,24 @@ def test_the_nearest_nodes_come_first_and_equal_nodes_are_shown_once(tmp_path: P
         NearMiss(
             "middle",
             (f"Insufficient cpu: wants 1, but only 500m are free (500m short){total.format('500m')}",),
-            has_equal_nodes=True,
+            equal_count=1,
         ),
         NearMiss("far", (f"Insufficient cpu: wants 1, but only 100m are free (900m short){total.format('100m')}",)),
     ]
+
+
+def make_small_nodes(count: int) -> str:
+    """Nodes with half of the CPU that the pod `new` wants."""
+    node = "{apiVersion: v1, kind: Node, metadata: {name: n%02d}, status: {allocatable: {cpu: 500m, pods: 9}}}\n---\n"
+    pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: new}}\nspec: {requests(cpu='1')}\n"
+    return "".join(node % number for number in range(count)) + pod
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(1, "n00: "), (2, "n00 and 1 other: "), (40, "n00 and 39 others: "), (41, "n00 and at least 39 others: ")],
+)
+def test_a_near_miss_has_the_number_of_equal_nodes(tmp_path: Path, count: int, text: str) -> None:
+    """Forty nodes are examined, since details such as the conflicting pods take long."""
+    (near_miss,) = near_misses(tmp_path, make_small_nodes(count))
+    assert next(near_miss.format_lines("")).startswith(f"{text}Insufficient cpu")
