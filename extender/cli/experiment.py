@@ -1,10 +1,12 @@
 """`extender experiment`: place the pods of a GPU trace with several policies, and compare the allocated GPUs."""
 
+import csv
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from enum import Enum
 from functools import lru_cache, partial
+from io import StringIO
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Final, TextIO, TypeAlias
@@ -15,6 +17,7 @@ import typer
 from extender.analysis.input.input_errors import make_input_error
 from extender.analysis.input.input_files import STDIN
 from extender.analysis.recorded_cluster import read_recording
+from extender.cli.planning.result_file import ResultFile, make_digest, make_plugin_digest
 from extender.cli.planning.workers import RUN_LOCK, Workers, run_tasks
 from extender.cli.recording_options import redirect_plugin_output
 from extender.cli.terminal import ProgressBar, write_error
@@ -23,7 +26,14 @@ from extender.experiments.gpu_trace import Trace, TraceError, make_trace
 from extender.experiments.plots import MatplotlibMissingError, check_matplotlib, write_plots
 from extender.experiments.policies import POLICIES, Policy, UnknownPolicyError, find_policies
 from extender.experiments.published_results import PUBLISHED_PERCENTS, TRACE_FIGURES, measure_trace
-from extender.experiments.report import format_defragmentation, format_report, make_curve_values, make_run_values
+from extender.experiments.report import (
+    CSV_COLUMNS,
+    format_defragmentation,
+    format_report,
+    make_csv_rows,
+    make_curve_values,
+    make_run_values,
+)
 from extender.experiments.runner import Run, run_experiment
 from extender.planning.rebalance.report import make_rebalance_values
 
@@ -32,7 +42,8 @@ Examples:
   extender experiment --trace default.json.gz --policy FGD,Fill --seeds 42-51 --jobs 2
   extender experiment --trace default.json.gz --policy BestFit,Fill --published default
   extender experiment --trace default.json.gz --policy BestFit,FGD,Fill --plots plots
-  extender experiment --trace default.json.gz --policy BestFit -o jsonl > runs.jsonl
+  extender experiment --trace default.json.gz --policy BestFit -o csv > runs.csv
+  extender experiment --trace default.json.gz --seeds 1-500 --results runs.jsonl
   extender experiment --trace default.json.gz --policy MyScore --curves curves.jsonl   an installed Score plugin
 
 \b
@@ -47,6 +58,15 @@ _Trace: TypeAlias = Annotated[
         metavar="FILE", help="Recorded cluster with GPU nodes and pending pods: YAML or JSON, plain or gzipped."
     ),
 ]
+_Curves: TypeAlias = Annotated[
+    str, typer.Option(metavar="FILE", help="Write the allocation by arrived demand to this file, as JSON lines.")
+]
+_Plots: TypeAlias = Annotated[
+    str, typer.Option(metavar="DIR", help="Draw allocation, waiting pods and fragmentation by cause as SVG files.")
+]
+_Published: TypeAlias = Annotated[
+    str, typer.Option(metavar="VARIANT", help="Compare with the results published for this variant of openb.")
+]
 _Moves: TypeAlias = Annotated[
     float,
     typer.Option(
@@ -60,6 +80,9 @@ _SchedulerAddress: TypeAlias = Annotated[
         metavar="URL", help="Run on the workers of the Dask scheduler at this address, which read the same files."
     ),
 ]
+_Results: TypeAlias = Annotated[
+    str, typer.Option(metavar="FILE", help="Add the runs to this file, and skip the runs that it has.")
+]
 _Plans: TypeAlias = Annotated[
     str, typer.Option(metavar="DIR", help="With --moves: write the plan of each run, as `rebalance -o json` does.")
 ]
@@ -67,11 +90,16 @@ _Plans: TypeAlias = Annotated[
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
+RunAll: TypeAlias = Callable[[Sequence[tuple[Policy, int]]], Iterable[Run]]
+"""A function that returns the run of each policy with a seed, in order."""
+
+
 class ReportFormat(Enum):
     """The output format."""
 
     TABLE = "table"
     JSONL = "jsonl"
+    CSV = "csv"
 
 
 @app.command(epilog=_EPILOG)
@@ -84,24 +112,22 @@ def experiment(
     output: Annotated[ReportFormat, typer.Option("--output", "-o", help="Output format.")] = ReportFormat.TABLE,
     jobs: _Jobs = 1,
     scheduler_address: _SchedulerAddress = "",
-    curves: Annotated[
-        str, typer.Option(metavar="FILE", help="Write the allocation by arrived demand to this file, as JSON lines.")
-    ] = "",
-    plots: Annotated[
-        str, typer.Option(metavar="DIR", help="Draw allocation, waiting pods and fragmentation by cause as SVG files.")
-    ] = "",
+    curves: _Curves = "",
+    plots: _Plots = "",
+    results: _Results = "",
     moves: _Moves = 0.0,
     plans: _Plans = "",
-    published: Annotated[
-        str, typer.Option(metavar="VARIANT", help="Compare with the results published for this variant of openb.")
-    ] = "",
+    published: _Published = "",
 ) -> None:
     """Place the pods of a trace one after another on its empty GPU nodes, and show the allocated part of the GPUs.
 
     The seed shuffles the pods and the nodes. Clones of pods are added until the pods request 1.3 times the GPUs. No pod
     is removed, and a pod that fits nowhere is dropped. Among equally good nodes, the first in the shuffled order is
     taken. Each run uses the scheduling cycle and the plugin GpuShare, as `extender schedule` does. Equal seeds give
-    equal results. With -o jsonl there is a line for each policy and seed, which is written when the run ends.
+    equal results. With -o jsonl there is a line for each policy and seed, which is written when the run ends. With
+    -o csv there is one for each per cent of the arrived demand.
+
+    With --results, an interrupted command continues where it ended, and other policies and seeds can be added later.
     """
     workers = Workers(jobs, scheduler_address)
     workers.validate("experiments")
@@ -110,27 +136,63 @@ def experiment(
     _check_variant(published)
     _prepare_directories(plots, plans)
     policies, gpu_trace = _read_policies(policy), _read_variant(trace, published)
-    runs, total = list[Run](), len(policies) * len(seed_numbers)
+    tasks = list(product(policies, seed_numbers))
+    saved_runs = _SavedRuns(results, gpu_trace, policies)
+    runs = list[Run]()
     with ExitStack() as stack:
         curve_file = stack.enter_context(_open_curves(curves)) if curves else None
         run_source = partial(run_task, gpu_trace if trace == STDIN else trace)
-        stack.callback(_finish_report, runs, total, output, published)
+        stack.callback(_finish_report, runs, len(tasks), output, published, saved=bool(results))
         bar = stack.enter_context(ProgressBar("runs"))
-        bar.show(0, total)
-        for run in run_tasks(workers, run_source, product(policies, seed_numbers)):
+        bar.show(0, len(tasks))
+        for run in saved_runs.complete(tasks, lambda remaining: run_tasks(workers, run_source, remaining)):
             bar.erase()
-            _write_run(run, sys.stdout if output is ReportFormat.JSONL else None, curve_file)
+            _write_run(run, output, curve_file, is_first=not runs)
             runs.append(run)
-            bar.show(len(runs), total)
+            bar.show(len(runs), len(tasks))
     _draw_plots(plots, runs)
     if moves:
-        _show_moves(gpu_trace, product(policies, seed_numbers), moves, plans)
+        _show_moves(gpu_trace, tasks, moves, plans)
 
 
-def _finish_report(runs: Sequence[Run], total: int, output: ReportFormat, variant: str) -> None:
+class _SavedRun(msgspec.Struct, frozen=True):
+    """A line of `--results`. *plugins* is the digest of the installed plugins if the policy is one of them."""
+
+    plugins: str
+    run: Run
+
+
+class _SavedRuns:
+    """The finished runs in the file of `--results`; without a file there are none.
+
+    Raises:
+        InputError: the file has the runs of another trace or release, or other content, or cannot be read or written.
+    """
+
+    def __init__(self, file: str, trace: Trace, policies: Iterable[Policy]) -> None:
+        inputs = {"trace": make_digest([trace.nodes, trace.pods])} if file else {}
+        self._file = ResultFile(file, inputs, msgspec.json.Decoder(_SavedRun).decode)
+        self._plugins = make_plugin_digest() if file and any(policy.is_plugin for policy in policies) else ""
+        saved_runs = self._file.open()
+        self._runs = {(saved.run.policy, saved.run.seed, saved.plugins): saved.run for saved in saved_runs}
+
+    def complete(self, tasks: Sequence[tuple[Policy, int]], run_all: RunAll) -> Iterator[Run]:
+        """Yield the run of each task, in order. *run_all* makes the runs that are not in the file; it gets them."""
+        keys = [(policy.name, seed, self._plugins if policy.is_plugin else "") for policy, seed in tasks]
+        new_runs = iter(run_all([task for task, key in zip(tasks, keys, strict=True) if key not in self._runs]))
+        for key in keys:
+            run = self._runs.get(key)
+            if run is None:
+                run = next(new_runs)
+                self._file.append(msgspec.json.encode(_SavedRun(key[2], run)) + b"\n")
+            yield run
+
+
+def _finish_report(runs: Sequence[Run], total: int, output: ReportFormat, variant: str, *, saved: bool) -> None:
     """Print the table of the finished runs, also after Ctrl-C or an error, which is noted on standard error."""
     if len(runs) < total:
-        write_error(f"note: stopped after {len(runs)} of {total} runs; equal seeds give equal results")
+        advice = "the same command continues" if saved else "equal seeds give equal results"
+        write_error(f"note: stopped after {len(runs)} of {total} runs; {advice}")
     if runs and output is ReportFormat.TABLE:
         typer.echo(format_report(runs, variant), nl=False)
 
@@ -175,22 +237,30 @@ def run_task(source: Trace | str, task: tuple[Policy, int]) -> Run:
         return run_experiment(_read_trace(source) if isinstance(source, str) else source, *task)
 
 
-def _write_run(run: Run, output: TextIO | None, curves: TextIO | None) -> None:
-    """Write the line of a run, and the line of its curves; None writes nothing."""
-    if output is not None:
-        _write_line(output, make_run_values(run))
+def _write_run(run: Run, output: ReportFormat, curves: TextIO | None, *, is_first: bool) -> None:
+    """Write the lines of a run to standard output, and the line of its curves to *curves*."""
+    if output is ReportFormat.JSONL:
+        _write_text(sys.stdout, _make_line(make_run_values(run)))
+    if output is ReportFormat.CSV:
+        text = StringIO()
+        csv.writer(text, lineterminator="\n").writerows([*([CSV_COLUMNS] if is_first else ()), *make_csv_rows(run)])
+        _write_text(sys.stdout, text.getvalue())
     if curves is not None:
-        _write_line(curves, make_curve_values(run))
+        _write_text(curves, _make_line(make_curve_values(run)))
 
 
-def _write_line(file: TextIO, values: dict[str, object]) -> None:
-    """Write a line of JSON.
+def _make_line(values: dict[str, object]) -> str:
+    return msgspec.json.encode(values).decode() + "\n"
+
+
+def _write_text(file: TextIO, text: str) -> None:
+    """Write *text*.
 
     Raises:
         OSError: the file cannot be written, for example because the disk is full. The error names the file.
     """
     try:
-        file.write(msgspec.json.encode(values).decode() + "\n")
+        file.write(text)
         file.flush()
     except BrokenPipeError:
         raise

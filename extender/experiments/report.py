@@ -1,14 +1,25 @@
-"""The results of an experiment as JSON values and as a table."""
+"""The results of an experiment as JSON values, as rows of CSV and as a table."""
 
 from collections.abc import Mapping, Sequence
 from statistics import mean
-from typing import Any
+from typing import Any, Final
 
 from extender.analysis.text_table import format_count, format_table
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.experiments.defragmentation import Defragmentation
+from extender.experiments.fragmentation_causes import Cause
 from extender.experiments.published_results import PUBLISHED_PERCENTS, REFERENCE_POLICY
 from extender.experiments.runner import REPORTED_DEMAND_PERCENTS, Run
+
+CSV_COLUMNS: Final = (
+    "policy",
+    "seed",
+    "arrived_percent",
+    "allocated_percent",
+    "waiting_pods",
+    *(f"fragmented_percent_{cause.value}" for cause in Cause),
+)
+"""The fragmentation is only measured at each tenth per cent of arrived demand; otherwise its columns are empty."""
 
 
 def make_run_values(run: Run) -> dict[str, Any]:
@@ -44,6 +55,18 @@ def make_curve_values(run: Run) -> dict[str, Any]:
         },
     }
     return make_answer(AnswerKind.EXPERIMENT_CURVE, values)
+
+
+def make_csv_rows(run: Run) -> list[list[object]]:
+    """Return a row with the columns `CSV_COLUMNS` for each whole per cent of arrived demand."""
+    rows: list[list[object]] = []
+    for demand_percent, allocated_percent in sorted(run.allocated_percent.items()):
+        fragmented_percent = run.fragmented_percent.get(demand_percent, {})
+        causes = [fragmented_percent.get(cause) for cause in Cause]
+        rows.append(
+            [run.policy, run.seed, demand_percent, allocated_percent, run.waiting_pods[demand_percent], *causes]
+        )
+    return rows
 
 
 def format_report(runs: Sequence[Run], variant: str = "") -> str:

@@ -44,7 +44,7 @@ def test_a_killed_sweep_continues_and_gives_the_same_results(tmp_path: Path) -> 
 def read_results(file: Path) -> list[str]:
     """Return the lines after the first one, which identifies the sweep."""
     lines = file.read_text().splitlines()
-    assert json.loads(lines[0]).keys() == {"sweep"}
+    assert json.loads(lines[0]).keys() == {"scenarios", "files", "flags", "plugins", "version"}
     return lines[1:]
 
 

@@ -1,72 +1,97 @@
-"""The results of a sweep in a file of JSON lines, from which an interrupted sweep can be resumed."""
+"""The results of a sweep or an experiment in a file of JSON lines, from which an interrupted command can be resumed."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from extender import __version__
 from extender.analysis.input.input_errors import InputError, make_input_error
+from extender.plugins.registry import find_installed_entry_points
+
+T = TypeVar("T")
 
 
-class ResultFile:
-    """A file with one line about the sweep and one line for each finished scenario.
+class ResultFile(Generic[T]):
+    """A file with one line about the inputs of a command and one line for each finished task.
 
     Args:
         path: the path of the file; an empty path means that the lines are kept in memory.
-        sweep_id: identifies the sweep and its input.
+        inputs: the name and the digest of each input on which all results depend, in addition to the version.
+        decode: returns what `open` returns of a line; it raises a DecodeError, KeyError or TypeError for other lines.
     """
 
-    __slots__ = ("_lines", "_path", "_sweep_id")
+    __slots__ = ("_decode", "_inputs", "_lines", "_path")
 
-    def __init__(self, path: str, sweep_id: str) -> None:
+    def __init__(self, path: str, inputs: Mapping[str, str], decode: Callable[[bytes], T]) -> None:
         self._path = Path(path) if path else None
-        self._sweep_id = sweep_id
+        self._inputs = {**inputs, "version": __version__}
+        self._decode = decode
         self._lines: list[bytes] = []
 
-    def open(self) -> set[tuple[str, str | None]]:
-        """Return the names and configurations of the finished scenarios. A line that was cut off is removed.
+    def open(self) -> list[T]:
+        """Return the decoded lines of the finished tasks. A line that was cut off is removed.
 
         Raises:
-            InputError: the file has the results of another sweep or other content, or it cannot be read or written.
+            InputError: the file has the results of other inputs or other content, or it cannot be read or written.
         """
         if self._path is None:
-            return set()
+            return []
+        if self._path.exists() and not self._path.is_file():
+            raise self._make_error("is no regular file")
         try:
             data = self._path.read_bytes() if self._path.exists() else b""
             if not data:
-                self._path.write_bytes(msgspec.json.encode({"sweep": self._sweep_id}) + b"\n")
-                return set()
+                self._path.write_bytes(msgspec.json.encode(self._inputs) + b"\n")
+                return []
         except OSError as error:
             raise self._make_error(f"cannot be read or written: {error.strerror}") from error
         complete_size = data.rfind(b"\n") + 1
         head, *lines = data[:complete_size].splitlines() or [b""]
         try:
-            sweep_id = msgspec.json.decode(head).get("sweep")
-            finished_lines = [msgspec.json.decode(line) for line in lines]
-            names = {(str(values["scenario"]), values["config"]) for values in finished_lines}
-        except (msgspec.DecodeError, AttributeError, KeyError, TypeError) as error:
-            raise self._make_error("holds no results of a sweep; name another file") from error
-        if sweep_id != self._sweep_id:
-            raise self._make_error("holds the results of another sweep or cluster; delete it, or name another file")
+            inputs = msgspec.json.decode(head, type=dict[str, str])
+        except msgspec.DecodeError as error:
+            raise self._make_error("holds no results of this command; name another file") from error
+        if inputs != self._inputs:
+            self._refuse(inputs)
+        try:
+            finished = [self._decode(line) for line in lines]
+        except (msgspec.DecodeError, KeyError, TypeError) as error:
+            raise self._make_error("holds no results of this command; name another file") from error
         if complete_size < len(data):
             with self._path.open("r+b") as file:
                 file.truncate(complete_size)
-        return names
+        return finished
+
+    def _refuse(self, inputs: Mapping[str, str]) -> None:
+        if inputs.keys() != self._inputs.keys():
+            raise self._make_error("holds no results of this command; name another file")
+        names = ", ".join(name for name, digest in self._inputs.items() if inputs[name] != digest)
+        raise self._make_error(f"holds the results of other inputs: {names}; delete it, or name another file")
 
     def _make_error(self, message: str) -> InputError:
         return make_input_error(str(self._path), message)
 
     def append(self, line: bytes) -> None:
-        """Add the line of a finished scenario."""
+        """Add the line of a finished task.
+
+        Raises:
+            OSError: the file cannot be written. The error names the file.
+        """
         if self._path is None:
             self._lines.append(line)
             return
-        with self._path.open("ab") as file:
-            file.write(line)
+        try:
+            with self._path.open("ab") as file:
+                file.write(line)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
 
     def read_lines(self) -> Iterator[bytes]:
-        """Yield the lines of all finished scenarios."""
+        """Yield the lines of all finished tasks."""
         if self._path is None:
             yield from self._lines
             return
@@ -75,6 +100,34 @@ class ResultFile:
             yield from file
 
     def read_values(self) -> Iterator[dict[str, Any]]:
-        """Yield the decoded lines."""
+        """Yield the decoded lines as plain values."""
         for line in self.read_lines():
             yield msgspec.json.decode(line)
+
+
+def make_digest(values: object) -> str:
+    """Return a digest of plain values and API objects."""
+    return hashlib.sha256(msgspec.json.encode(values)).hexdigest()[:16]
+
+
+def make_file_digest(path: Path) -> str:
+    """Return a digest of the content of a file.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def make_plugin_digest() -> str:
+    """Return a digest of the Python files of all packages with installed plugins; without any, of nothing.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    modules = {entry_point.module.partition(".")[0] for entry_point in find_installed_entry_points()}
+    specs = [spec for module in sorted(modules) if (spec := find_spec(module)) is not None]
+    files = [Path(spec.origin) for spec in specs if spec.origin and not spec.submodule_search_locations]
+    folders = [Path(folder) for spec in specs for folder in spec.submodule_search_locations or ()]
+    files += [file for folder in folders for file in sorted(folder.rglob("*.py"))]
+    return make_digest([make_file_digest(file) for file in files])

@@ -1,12 +1,11 @@
 """Run the scenarios of `extender what-if --sweep` in one or several processes, and write the results as JSON lines."""
 
-import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import typer
@@ -18,7 +17,7 @@ from extender.cli.live.cluster_options import InputOptions, read_cluster
 from extender.cli.options import OutputFormat
 from extender.cli.planning.cluster_input import warn_about_missing_budgets
 from extender.cli.planning.node_prices import load_price_function
-from extender.cli.planning.result_file import ResultFile
+from extender.cli.planning.result_file import ResultFile, make_digest, make_file_digest, make_plugin_digest
 from extender.cli.planning.sweep_file import make_sweep_tasks, read_sweep_file
 from extender.cli.planning.workers import RUN_LOCK, Workers, run_tasks
 from extender.cli.recording_options import (
@@ -118,8 +117,8 @@ def run_sweep(file: str, sweep_input: SweepInput, workers: Workers, *, results: 
         tasks = make_sweep_tasks(entries, len(sweep_input.input_options), cluster)
         _check_tasks(tasks, cluster)
         warn_about_missing_budgets(cluster, drains_nodes=any(task.scenario.drain for task in tasks))
-    result_file = ResultFile(results, _make_sweep_id(sweep_input, entries))
-    finished_tasks = result_file.open()
+    result_file = ResultFile(results, _describe_inputs(sweep_input, entries, cluster) if results else {}, _decode_task)
+    finished_tasks = set(result_file.open())
     configs = [options.config or None for options in sweep_input.input_options]
     remaining_tasks = [task for task in tasks if (task.name, configs[task.config_index]) not in finished_tasks]
     lines = _run_tasks(sweep_input, remaining_tasks, workers)
@@ -131,7 +130,7 @@ def run_sweep(file: str, sweep_input: SweepInput, workers: Workers, *, results: 
     return WAITS if any(values["waiting"] for values in result_file.read_values()) else FITS
 
 
-def _write_results(result_file: ResultFile, output: OutputFormat) -> None:
+def _write_results(result_file: ResultFile[Any], output: OutputFormat) -> None:
     match output:
         case OutputFormat.JSON:
             for line in result_file.read_lines():
@@ -168,13 +167,22 @@ def _check_tasks(tasks: Sequence[SweepTask], cluster: Cluster) -> None:
             raise make_input_error(f"scenario {task.name}", *error.errors) from error
 
 
-def _make_sweep_id(sweep_input: SweepInput, entries: object) -> str:
-    """Return a hash of the scenarios, the flags, and the contents of all files that the flags name."""
-    configs = [options.config for options in sweep_input.input_options]
-    files = [*sweep_input.files, *configs, sweep_input.prices]
-    contents = [
-        hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and file != STDIN else file for file in files
-    ]
+def _decode_task(line: bytes) -> tuple[str, str | None]:
+    """Return the scenario and the configuration of a line."""
+    values = msgspec.json.decode(line)
+    return str(values["scenario"]), values["config"]
+
+
+def _describe_inputs(sweep_input: SweepInput, entries: object, cluster: Cluster) -> dict[str, str]:
+    """Return a digest of the scenarios, the flags, the contents of all files that the flags name, and the plugins.
+
+    Standard input can be read only once, so the digest of its content is that of the objects.
+    """
+    files = [*sweep_input.files, *(options.config for options in sweep_input.input_options), sweep_input.prices]
+    contents = [make_file_digest(Path(file)) for file in files if file and file != STDIN]
+    if STDIN in files:
+        contents.append(make_digest(cluster.recording.objects))
     options = sweep_input.input_options[0]
     flags = [*options.feature_gates, *options.emulated_versions, sweep_input.cost_label, str(sweep_input.seed)]
-    return hashlib.sha256(msgspec.json.encode([contents, flags, entries])).hexdigest()[:16]
+    digests = {"scenarios": entries, "files": contents, "flags": flags}
+    return {**{name: make_digest(value) for name, value in digests.items()}, "plugins": make_plugin_digest()}

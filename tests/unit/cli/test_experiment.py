@@ -1,5 +1,6 @@
-"""`extender experiment`: table, JSON lines, curves, and one line for each mistake."""
+"""`extender experiment`: table, JSON lines, CSV, curves, saved runs, and one line for each mistake."""
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -116,16 +117,109 @@ def test_json_lines_have_policy_seed_allocation_and_seconds(extender: Command, t
     assert len(curve["arrived_percent"]) == len(curve["allocated_percent"]) == len(curve["waiting_pods"])
 
 
-def test_plans_without_moves_are_an_error(extender: Command, trace: str, tmp_path: Path) -> None:
-    status, out, err = extender("experiment", "--trace", trace, "--plans", str(tmp_path))
-    assert (status, out) == (2, "")
-    assert err.splitlines()[-1] == "Error: Invalid value for --plans: needs --moves PERCENT"
-
-
 def read_allocations(out: str) -> list[tuple[str, int, dict[str, float]]]:
     """Return the policy, the seed and the allocation of each line."""
     lines = [json.loads(line) for line in out.splitlines()]
     return [(line["policy"], line["seed"], line["allocated_percent"]) for line in lines]
+
+
+def test_csv_has_a_line_for_each_per_cent_of_arrived_demand(extender: Command, trace: str, tmp_path: Path) -> None:
+    curves = tmp_path / "curves.jsonl"
+    arguments = ("--trace", trace, "--policy", "FGD,Fill", "--seeds", "1", "-o", "csv", "--curves", str(curves))
+    status, out, err = extender("experiment", *arguments)
+    head, *rows = list(csv.reader(out.splitlines()))
+    fragmented = [f"fragmented_percent_{cause}" for cause in ("no_gpu_requested", "gpu_model", "gpu", "cpu")]
+    last = "fragmented_percent_gpu_and_cpu"
+    assert (status, err) == (0, "")
+    assert head == ["policy", "seed", "arrived_percent", "allocated_percent", "waiting_pods", *fragmented, last]
+    curve = json.loads(curves.read_text().splitlines()[1])
+    fill_rows = [row for row in rows if row[:2] == ["Fill", "1"]]
+    assert [int(row[2]) for row in fill_rows] == curve["arrived_percent"]
+    assert [float(row[3]) for row in fill_rows] == curve["allocated_percent"]
+    assert [int(row[4]) for row in fill_rows] == curve["waiting_pods"]
+    measured = {row[2]: row[7] for row in fill_rows if row[7]}
+    assert {demand: float(percent) for demand, percent in measured.items()} == {
+        demand: by_cause["gpu"] for demand, by_cause in curve["fragmented_percent"].items() if demand in measured
+    }
+    assert measured
+
+
+def count_runs(monkeypatch: pytest.MonkeyPatch, fail_at: int = 0) -> list[tuple[str, int]]:
+    """Return a list to which each run is added; the run with the number *fail_at* is interrupted."""
+    run_task, started = experiment.run_task, list[tuple[str, int]]()
+
+    def run_or_fail(source: Any, task: Any) -> Any:
+        started.append((task[0].name, task[1]))
+        if len(started) == fail_at:
+            raise KeyboardInterrupt
+        return run_task(source, task)
+
+    monkeypatch.setattr(experiment, "run_task", run_or_fail)
+    return started
+
+
+def test_an_interrupted_experiment_continues_where_it_ended(
+    extender: Command, trace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = tmp_path / "results.jsonl"
+    arguments = ("experiment", "--trace", trace, "--policy", "FGD,Fill", "--seeds", "1-2", "-o", "jsonl")
+    alone = read_allocations(extender(*arguments)[1])
+    with monkeypatch.context() as patch:
+        count_runs(patch, fail_at=4)
+        status, _, err = extender(*arguments, "--results", str(results))
+        note = "extender: note: stopped after 3 of 4 runs; the same command continues\n"
+        assert (status, err) == (130, note)
+    with results.open("r+b") as file:
+        file.truncate(results.stat().st_size - 9)  # the machine stopped in the middle of the third line
+    started = count_runs(monkeypatch)
+    status, out, err = extender(*arguments, "--results", str(results))
+    assert (status, err, read_allocations(out)) == (0, "", alone)
+    assert started == [("Fill", 1), ("Fill", 2)]
+
+
+def test_policies_and_seeds_can_be_added_to_saved_runs(
+    extender: Command, trace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("experiment", "--trace", trace, "--results", str(tmp_path / "results.jsonl"), "-o", "jsonl")
+    extender(*arguments, "--policy", "FGD", "--seeds", "1-2")
+    started = count_runs(monkeypatch)
+    out = extender(*arguments, "--policy", "Fill,FGD", "--seeds", "2-3")[1]
+    assert started == [("Fill", 2), ("Fill", 3), ("FGD", 3)]
+    assert [run[:2] for run in read_allocations(out)] == [("Fill", 2), ("Fill", 3), ("FGD", 2), ("FGD", 3)]
+
+
+def test_runs_of_a_changed_plugin_are_made_again(
+    extender: Command, trace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("--trace", trace, "--results", str(tmp_path / "r.jsonl"), "--policy", "ImageLocality,FGD")
+    monkeypatch.setattr(experiment, "make_plugin_digest", lambda: "first version")
+    extender("experiment", *arguments, "--seeds", "1")
+    started = count_runs(monkeypatch)
+    extender("experiment", *arguments, "--seeds", "1")
+    assert started == []
+    monkeypatch.setattr(experiment, "make_plugin_digest", lambda: "second version")
+    extender("experiment", *arguments, "--seeds", "1")
+    assert started == [("ImageLocality", 1)]
+
+
+def test_saved_runs_of_another_trace_are_refused_before_the_runs(
+    extender: Command, trace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = tmp_path / "results.jsonl"
+    extender("experiment", "--trace", trace, "--results", str(results), "--policy", "FGD", "--seeds", "1")
+    changed = tmp_path / "changed.json"
+    changed.write_text(Path(trace).read_text().replace('"32"', '"16"'))
+    started = count_runs(monkeypatch)
+    status, out, err = extender("experiment", "--trace", str(changed), "--results", str(results))
+    message = "holds the results of other inputs: trace; delete it, or name another file"
+    assert (status, out, err) == (2, "", f"extender: {results}: {message}\n")
+    assert started == []
+
+
+def test_plans_without_moves_are_an_error(extender: Command, trace: str, tmp_path: Path) -> None:
+    status, out, err = extender("experiment", "--trace", trace, "--plans", str(tmp_path))
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1] == "Error: Invalid value for --plans: needs --moves PERCENT"
 
 
 def test_several_processes_give_the_results_of_one_in_the_same_order(extender: Command, trace: str) -> None:

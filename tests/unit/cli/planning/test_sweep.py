@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from extender.cli.planning.sweep import load_sweep_cluster
 from tests.unit.planning.clusters import ZONE, as_list, budget, node, pod
 
 Run = Callable[..., tuple[int, str, str]]
@@ -108,6 +109,22 @@ def test_an_interrupted_sweep_is_resumed(extender: Run, files: tuple[str, str], 
     results.write_bytes(b"".join(marked[:4]) + marked[4][:30])
     assert extender(*flags) == (0, table, "")
     assert results.read_bytes() == b"".join(marked)
+
+
+def test_results_of_other_inputs_are_refused(extender: Run, files: tuple[str, str], tmp_path: Path) -> None:
+    cluster, sweep = files
+    text = Path(cluster).read_text()
+    flags = ("what-if", "-f", "-", "--sweep", sweep, "--results", str(tmp_path / "r.jsonl"))
+    first = extender(*flags, stdin=text)
+    assert first[0] == 0
+    assert extender(*flags, stdin=text) == first
+    for other_flags, stdin, names in (
+        (flags, text.replace("1500m", "1600m"), "files"),
+        ((*flags, "--seed", "3"), text, "flags"),
+    ):
+        load_sweep_cluster.cache_clear()  # each command has its own process
+        message = f"holds the results of other inputs: {names}; delete it, or name another file"
+        assert extender(*other_flags, stdin=stdin) == (2, "", f"extender: {tmp_path}/r.jsonl: {message}\n")
 
 
 def test_each_configuration_decides_by_itself(extender: Run, files: tuple[str, str], tmp_path: Path) -> None:
