@@ -20,7 +20,7 @@ from extender.framework.extension_points import DependsOn
 from extender.framework.node_info import iter_node_infos
 from extender.framework.normalize import default_normalize_score
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.plugin_errors import PLUGIN_EXCEPTIONS, format_exception
+from extender.framework.plugin_errors import format_exception, plugin_exceptions
 from extender.framework.plugin_inputs import make_pod_read_only, make_signature_read_only, protect_hints
 from extender.framework.status import Reason, Rejection
 
@@ -174,7 +174,7 @@ def _filter_nodes(function: Callable[..., Any], pod: Pod, nodes: NodeView, modul
     for position, node in enumerate(iter_node_infos(nodes)):
         try:
             node_reasons = function(pod, node)
-        except PLUGIN_EXCEPTIONS as error:
+        except plugin_exceptions() as error:
             raise ValueError(f"node {node.name}: {format_exception(error, module)}") from error
         if node_reasons is None:
             continue
@@ -197,7 +197,7 @@ def _score_nodes(function: Callable[..., Any], pod: Pod, nodes: NodeView, module
     for position, node in enumerate(iter_node_infos(nodes)):
         try:
             score = function(pod, node)
-        except PLUGIN_EXCEPTIONS as error:
+        except plugin_exceptions() as error:
             raise ValueError(f"node {node.name}: {format_exception(error, module)}") from error
         if type(score) is not int and (isinstance(score, bool) or not isinstance(score, Integral)):
             raise ValueError(f"node {node.name}: the score is {_describe_bad_score(score)}")

@@ -1,5 +1,6 @@
 """Describe the exceptions of plugins in one line. For a third-party plugin, its file and line number follow."""
 
+import sys
 from collections.abc import Callable, Iterator
 from math import isnan
 from numbers import Real
@@ -8,9 +9,6 @@ from types import FrameType, TracebackType
 from typing import Any, Final
 
 _OWN_PACKAGE: Final = "extender"
-
-PLUGIN_EXCEPTIONS: Final = (Exception, SystemExit, GeneratorExit)
-"""What the code of a plugin may raise. A plugin that calls `sys.exit` fails like any other, and the process goes on."""
 
 DEFINING_MODULE: Final = "defining_module"
 """The class attribute of third-party plugins that holds the name of the module that defines the plugin."""
@@ -24,6 +22,15 @@ class SortKeyError(Exception):
 
     def __init__(self, plugin: str, detail: str) -> None:
         super().__init__(f'running QueueSort plugin "{plugin}": {detail}')
+
+
+def plugin_exceptions() -> type[BaseException] | tuple[()]:
+    """Return the exceptions of plugins, for an `except` clause: all but KeyboardInterrupt, which is the user's Ctrl-C.
+
+    A plugin that calls `sys.exit`, or whose Rust code panics (pyo3's PanicException is no Exception), fails like any
+    other, and the process goes on. A panic ends kube-scheduler, and what runs it starts it again with the same pod.
+    """
+    return () if isinstance(sys.exception(), KeyboardInterrupt) else BaseException
 
 
 def format_exception(error: BaseException, module: str = _OWN_PACKAGE) -> str:
@@ -65,7 +72,7 @@ def check_sort_key(sort_key: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, entry: Any) -> Any:
         try:
             key = sort_key(self, entry)
-        except PLUGIN_EXCEPTIONS as error:
+        except plugin_exceptions() as error:
             raise SortKeyError(self.name, format_exception(error, get_defining_module(self))) from error
         if not isinstance(key, tuple) or not all(isinstance(item, Real) and not isnan(item) for item in key):
             raise SortKeyError(self.name, f"returned {key!r:.100}, want a tuple of numbers")

@@ -19,7 +19,7 @@ from extender.framework.extension_points import (
 )
 from extender.framework.normalize import MAX_SCORE
 from extender.framework.observer import ObservedEvent, PluginObserver
-from extender.framework.plugin_errors import PLUGIN_EXCEPTIONS, format_exception, get_defining_module
+from extender.framework.plugin_errors import format_exception, get_defining_module, plugin_exceptions
 from extender.framework.status import Code, Reason, Rejection, Status
 
 T = TypeVar("T")
@@ -124,7 +124,7 @@ class PluginRunner:
         start_time = time.perf_counter() if self._observers else 0.0
         try:
             result = method(*args)
-        except PLUGIN_EXCEPTIONS as error:
+        except plugin_exceptions() as error:
             self._observe_call(plugin, point, Code.ERROR, start_time)
             raise self._make_error(plugin, point, error) from error
         if self._observers and not isinstance(result, ApiPlan):
@@ -218,7 +218,7 @@ class PluginRunner:
         try:
             key = method(pod)
             hash(key)
-        except PLUGIN_EXCEPTIONS as error:
+        except plugin_exceptions() as error:
             raise self._make_error(plugin, point, error, f"{_get_method_name(method)}: ") from error
         return key
 

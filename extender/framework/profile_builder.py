@@ -19,7 +19,7 @@ from extender.config.feature_gates import FeatureGates
 from extender.config.strict_decoding import decode_strict
 from extender.framework.extension_points import AssumeExtensions, EnqueueExtensions
 from extender.framework.plugin_args import DefaultedOptions, PluginArgs, ValidatedOptions
-from extender.framework.plugin_errors import PLUGIN_EXCEPTIONS, format_exception, is_own_module
+from extender.framework.plugin_errors import format_exception, is_own_module, plugin_exceptions
 from extender.framework.plugin_inputs import protect_inputs
 from extender.framework.pod_group_points import PlacementFeasible, PodGroupPostFilter
 from extender.framework.profiles import PodGroupSettings, Profile, WeightedPlacementScore, WeightedScore
@@ -219,7 +219,7 @@ class _ProfileBuilder:
             created = protected_plugin(args) if has_arguments else protected_plugin()
             if isinstance(created, EnqueueExtensions) and not is_own_module(plugin.__module__):
                 created.events_to_register()  # so that an error is that of the plugin and is found before the start
-        except PLUGIN_EXCEPTIONS as error:
+        except plugin_exceptions() as error:
             message = f'initializing plugin "{name}": {format_exception(error, plugin.__module__)}'
             self.errors.append(FieldError(self.profile.path, message))
             return None

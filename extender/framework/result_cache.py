@@ -16,7 +16,7 @@ import numpy as np
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.framework.extension_points import DependsOn
-from extender.framework.plugin_errors import PLUGIN_EXCEPTIONS
+from extender.framework.plugin_errors import plugin_exceptions
 from extender.framework.plugin_runner import PluginError, PluginRunner
 from extender.framework.status import Reason, Rejection
 
@@ -267,7 +267,7 @@ class TableStore(Generic[TableT]):
                 found.append((key, self._tables.get(key)))
             else:
                 return plan, found, {}
-        except PLUGIN_EXCEPTIONS:  # the method that raised is called again below
+        except plugin_exceptions():  # the method that raised is called again below
             pass
         return self._find_for_valid_keys(plan, skipped, pod)
 

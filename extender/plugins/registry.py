@@ -9,7 +9,7 @@ from typing import Any
 
 from extender.config.errors import ConfigError, FieldError
 from extender.framework.per_node import unwrap_plugin
-from extender.framework.plugin_errors import PLUGIN_EXCEPTIONS, find_source_location
+from extender.framework.plugin_errors import find_source_location, plugin_exceptions
 from extender.framework.plugin_validation import DefinitionError, validate_plugin
 from extender.framework.profile_builder import PluginRegistry
 from extender.plugins.default_binder import DefaultBinder
@@ -156,7 +156,7 @@ def _load_plugin(entry_point: EntryPoint, errors: list[FieldError]) -> type[Any]
     except DefinitionError as error:
         errors.append(_make_error(entry_point, str(error)))
         return None
-    except PLUGIN_EXCEPTIONS as error:
+    except plugin_exceptions() as error:
         location = find_source_location(error.__traceback__, entry_point.module)
         message = f"cannot be imported: {type(error).__name__}: {error}" + (f" ({location})" if location else "")
         errors.append(_make_error(entry_point, message))

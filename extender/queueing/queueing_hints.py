@@ -12,7 +12,7 @@ from enum import IntEnum
 from extender.cache.pod_info import PodInfo
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import EnqueueExtensions, Filter, Permit, PreEnqueue, PreFilter, Reserve
-from extender.framework.plugin_errors import PLUGIN_EXCEPTIONS
+from extender.framework.plugin_errors import plugin_exceptions
 from extender.framework.profiles import Profile
 from extender.queueing.queued_entities import QueuedPodInfo
 
@@ -132,7 +132,7 @@ class QueueingHints:
                 continue
             try:
                 concerns = pre_hint(event)
-            except PLUGIN_EXCEPTIONS:  # as in kube-scheduler, all pods are considered then
+            except plugin_exceptions():  # as in kube-scheduler, all pods are considered then
                 return []
             if self._on_pre_hint:
                 self._on_pre_hint(plugin, "all_pods" if concerns is None else "narrowed")
@@ -211,7 +211,7 @@ class QueueingHints:
         try:
             hint = registered_event.hint(pod.pod_info, event)
             outcome = hint.value
-        except PLUGIN_EXCEPTIONS:  # as in kube-scheduler, a failed hint requeues the pod
+        except plugin_exceptions():  # as in kube-scheduler, a failed hint requeues the pod
             hint, outcome = QueueingHint.QUEUE, "Error"
         if self._on_hint:
             self._on_hint(plugin, event.label, outcome, time.perf_counter() - start_time)

@@ -19,7 +19,7 @@ from extender.cycle.binding_cycle import recheck_node
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.extension_points import NamedPlugin, PreBind
-from extender.framework.plugin_errors import PLUGIN_EXCEPTIONS, format_exception, get_defining_module
+from extender.framework.plugin_errors import format_exception, get_defining_module, plugin_exceptions
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
@@ -192,7 +192,7 @@ class Binder:
             try:
                 with self.cache.read() as snapshot:
                     result = plan.wait_condition(snapshot)
-            except PLUGIN_EXCEPTIONS as error:
+            except plugin_exceptions() as error:
                 detail = format_exception(error, get_defining_module(plugin))
                 raise BindingError(PluginError(plugin.name, "PreBind", detail).status) from error
             if result is None:

@@ -36,6 +36,13 @@ def exits(pod, node):
 def exits_in_key(pod, node):
     return None
 
+class PanicException(BaseException):
+    pass
+
+@filter_plugin("Panics")
+def panics(pod, node):
+    raise PanicException("unwrap on None")
+
 class ExitsInPermit:
     name = "ExitsInPermit"
     def permit(self, pod, node_name, snapshot, state):
@@ -55,6 +62,7 @@ class SortsByTeam:
 """
 EXITING_ENTRIES = """
 Exits = exiting_module:exits
+Panics = exiting_module:panics
 ExitsInKey = exiting_module:exits_in_key
 ExitsInPermit = exiting_module:ExitsInPermit
 ExitsInConstructor = exiting_module:ExitsInConstructor
@@ -132,7 +140,8 @@ def install_exiting_plugins(folder: Path) -> None:
     [
         ("Exits", 'running "Exits" filter plugin: node one: SystemExit: 3 (exiting_module.py:7)'),
         ("ExitsInKey", 'running "ExitsInKey" filter plugin: filter_cache_key: SystemExit: 3 (exiting_module.py:9)'),
-        ("ExitsInPermit", 'running Permit plugin "ExitsInPermit": SystemExit: 3 (exiting_module.py:16)'),
+        ("Panics", 'running "Panics" filter plugin: node one: PanicException: unwrap on None (exiting_module.py:18)'),
+        ("ExitsInPermit", 'running Permit plugin "ExitsInPermit": SystemExit: 3 (exiting_module.py:23)'),
     ],
 )
 def test_a_plugin_that_exits_fails_only_its_pods(folder: Path, plugin: str, message: str) -> None:
@@ -147,7 +156,7 @@ def test_a_plugin_that_exits_in_its_constructor_is_an_error_of_the_configuration
     install_exiting_plugins(folder)
     process = explain(folder, "ExitsInConstructor")
     assert process.returncode == 2
-    want = 'profiles[0]: initializing plugin "ExitsInConstructor": SystemExit: 3 (exiting_module.py:21)'
+    want = 'profiles[0]: initializing plugin "ExitsInConstructor": SystemExit: 3 (exiting_module.py:28)'
     assert want in process.stderr
 
 
@@ -155,7 +164,7 @@ def test_a_queue_sort_plugin_that_raises_is_named(folder: Path) -> None:
     install_exiting_plugins(folder)
     process = explain(folder, "SortsByTeam", command="simulate", enabled_at="queueSort")
     assert process.returncode == 1
-    want = "extender: running QueueSort plugin \"SortsByTeam\": KeyError: 'team' (exiting_module.py:28)\n"
+    want = "extender: running QueueSort plugin \"SortsByTeam\": KeyError: 'team' (exiting_module.py:35)\n"
     assert process.stderr == want
 
 

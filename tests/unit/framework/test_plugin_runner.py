@@ -38,10 +38,15 @@ def raise_error(error: BaseException) -> Callable[[int], Any]:
     return answer
 
 
+class PanicException(BaseException):
+    """A panic of Rust code that was called from Python."""
+
+
 FILTERS: dict[str, tuple[Any, str]] = {
     "raises": (raise_error(RuntimeError("out of luck")), "RuntimeError: out of luck"),
     "raises without text": (raise_error(AssertionError()), "AssertionError"),
     "raises with text that needs its type": (raise_error(KeyError("gpu")), "KeyError: 'gpu'"),
+    "panics": (raise_error(PanicException("unwrap on None")), "PanicException: unwrap on None"),
     "returns None": (lambda _: None, "returned None, want a tuple of Rejections, empty to reject no node"),
     "returns a mask": (
         full_mask,
@@ -122,6 +127,11 @@ def run_failing(plugin: object) -> str:
 @pytest.mark.parametrize(("answer", "want"), FILTERS.values(), ids=[f"a filter that {case}" for case in FILTERS])
 def test_a_filter_with_an_invalid_result_is_named(answer: Any, want: str) -> None:
     assert run_failing(make_filter(answer)) == f'running "Wrong" filter plugin: {want}'
+
+
+def test_ctrl_c_in_a_plugin_is_no_failure_of_the_plugin() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_failing(make_filter(raise_error(KeyboardInterrupt())))
 
 
 @pytest.mark.parametrize(("answer", "want"), SCORES.values(), ids=[f"a score that {case}" for case in SCORES])
