@@ -266,7 +266,7 @@ async def _evict_all(
 
     Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.36, 1.37).
     """
-    start_time, result = context.clock.monotonic(), "success"
+    start_time, result = context.clock.monotonic(), "error"
     last_victims = _get_last_victims(context, preemptor)
     try:
         concurrent_victims = victims[:-1] if deletes_last_victim else victims
@@ -274,9 +274,11 @@ async def _evict_all(
         if deletes_last_victim:
             last_victims[preemptor.uid] = victims[-1]
             await _evict(context, preemptor, victims[-1])
+        result = "success"
     except ApiError as error:
-        result = "error"
         log.warning("preemption for %s failed: %s", preemptor, error)
+    except Exception:  # noqa: BLE001  logged with its traceback; the preemptor must not stay gated
+        log.exception("preemption for %s failed", preemptor)
     last_victims.pop(preemptor.uid, None)
     release = context.profiles[preemptor.scheduler_name].release
     if release.measures_evictions:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from extender.api.kinds.pod import Pod
-from extender.client.errors import ServerError
+from extender.client.errors import ApiError, ServerError
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from tests.build import make_node, make_pod
@@ -251,3 +251,80 @@ def test_an_event_that_a_gated_preemptor_missed_requeues_it_after_the_evictions(
 
     assert queues == ["gated"]
     assert harness.queue_of("high") == "backoff"
+
+
+def test_an_unexpected_error_of_an_eviction_does_not_leave_the_preemptor_gated(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    harness, _ = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
+    call = harness.api.call
+
+    async def fail_to_delete(api_call: Any, *arguments: Any) -> None:
+        if api_call.verb == "delete":
+            raise RuntimeError("a bug")
+        await call(api_call, *arguments)
+
+    monkeypatch.setattr(harness.api, "call", fail_to_delete)
+    harness.attempt()
+
+    assert harness.queue_of("high") == "active"
+    assert get_metric(harness, 'scheduler_preemption_goroutines_execution_total{result="error"}') == "1.0"
+    assert "preemption for pod default/high failed" in caplog.text
+    assert "RuntimeError: a bug" in caplog.text
+
+
+def test_a_preemptor_is_not_gated_any_more_once_its_last_victim_is_terminating(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watch delivers the deletion before its response, and nothing else would requeue the preemptor.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, Executor.isRunningPreemption (1.37).
+    """
+    harness, _ = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
+    queues: list[str] = []
+    call = harness.api.call
+
+    async def record_queue(api_call: Any, *arguments: Any) -> None:
+        await call(api_call, *arguments)
+        if api_call.verb == "delete":
+            queues.append(harness.queue_of("high"))
+
+    monkeypatch.setattr(harness.api, "call", record_queue)
+    harness.attempt()
+
+    assert queues == ["backoff"]
+
+
+@pytest.mark.parametrize(
+    ("errors", "queue"),
+    [([], "unschedulable"), ([ServerError("etcd is down", 500)], "active")],
+    ids=["success", "error"],
+)
+def test_the_end_of_the_evictions_wakes_the_scheduling_loop(
+    monkeypatch: pytest.MonkeyPatch, errors: list[ApiError], queue: str
+) -> None:
+    """The first call is that of the failed attempt."""
+    harness, _ = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
+    harness.api.errors["delete"] = errors
+    states: list[str] = []
+    harness.context.wake = lambda: states.append(harness.queue_of("high"))
+    monkeypatch.setattr(harness.api, "notify", lambda old, new: None)
+
+    harness.attempt()
+
+    assert states == ["unschedulable", queue]
+
+
+def test_the_scheduling_loop_is_woken_for_a_preempted_waiting_pod() -> None:
+    """Otherwise its binding would end at the next flush of backoffQ. The other call is that of the failed attempt."""
+    harness, _ = make_harness(release=RELEASE_1_36)
+    add_waiting_pod(harness, "low", "1", 0)
+    states: list[tuple[str, bool]] = []
+
+    def record_state() -> None:
+        (waiting_pod,) = harness.context.waiting_pods
+        states.append((harness.queue_of("high"), waiting_pod.status is not None))
+
+    harness.context.wake = record_state
+
+    harness.attempt()
+
+    assert states[0] == ("", True)
