@@ -7,14 +7,16 @@ from typing import Any
 
 from extender.config import load
 from extender.config.coscheduling import (
+    COSCHEDULING,
+    find_coscheduling_errors,
     has_coscheduling,
     list_ignored_args,
     replace_coscheduling,
     restore_coscheduling,
 )
-from extender.config.defaults import add_gated_plugins, make_default_configuration
+from extender.config.defaults import IN_TREE_PLUGINS, add_gated_plugins, make_default_configuration
 from extender.config.documents import dump_yaml, parse_document
-from extender.config.errors import ConfigError
+from extender.config.errors import ConfigError, FieldError
 from extender.config.feature_gates import FeatureGates
 from extender.config.field_path import drop_cascading_errors
 from extender.config.legacy_policy import policy_document
@@ -62,6 +64,11 @@ class SchedulerSetup:
         """The first profile of the configuration."""
         return self.profiles[self.configuration.profiles[0].scheduler_name]
 
+    def list_plugins_of_extender(self) -> list[str]:
+        """Return the sorted names of the profiles' plugins that kube-scheduler does not have."""
+        names = {name for profile in self.profiles.values() for name in profile.plugins} - set(IN_TREE_PLUGINS)
+        return sorted(names | {COSCHEDULING} if self.gates.coscheduling else names)
+
     def build_document(self) -> dict[str, object]:
         """Return the configuration with all defaults, as dictionaries, lists and scalars."""
         configuration = restore_coscheduling(self.configuration) if self.gates.coscheduling else self.configuration
@@ -90,14 +97,18 @@ def build_setup(
     gates = gates or FeatureGates()
     configuration = configuration or make_default_configuration(gates.release)
     warnings = list_ignored_args(configuration)
+    errors: list[FieldError] = []
     if has_coscheduling(configuration):
+        errors = find_coscheduling_errors(configuration, gates)
         configuration, gates = replace_coscheduling(configuration, gates)
     full_configuration = add_gated_plugins(configuration, gates)
     registry, plugin_errors = load_valid_plugins()
     try:
         profile_set = build_profiles(full_configuration, registry, gates, shared_state)
     except ConfigError as error:
-        raise ConfigError([*plugin_errors, *error.errors]) from error
+        raise ConfigError([*plugin_errors, *errors, *error.errors]) from error
+    if errors:
+        raise ConfigError(errors)
     plugin_names = {name for profile in profile_set.profiles.values() for name in profile.plugins}
     warning = get_limit_variable_error() if plugin_names & _PLUGINS_WITH_LIMIT_VARIABLE else None
     all_warnings = (*map(str, plugin_errors), *warnings, *filter(None, (warning,)))

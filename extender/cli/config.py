@@ -108,6 +108,8 @@ def check(
         names = ", ".join(setup.profiles)
         sys.stdout.write(make_visible(f"{get_display_name(file)}: fine; decides for {names}\n"))
         sys.stdout.writelines(f"{line}\n" for line in lines)
+        if other_plugins := ", ".join(setup.list_plugins_of_extender()):
+            write_error(f"note: kube-scheduler {setup.gates.release.version} does not have {other_plugins}")
     sys.stdout.flush()
 
 

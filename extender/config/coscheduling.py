@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from extender.config.errors import ConfigError, FieldError
+from extender.config.errors import FieldError
 from extender.config.feature_gates import FeatureGates
 from extender.config.field_path import child
 from extender.config.model import Configuration, Plugin, Plugins, PluginSet, Profile
@@ -40,12 +40,8 @@ def _enables_coscheduling(profile: Profile) -> bool:
     return any(plugin.name == COSCHEDULING for plugin_set in plugin_sets for plugin in plugin_set.enabled)
 
 
-def replace_coscheduling(configuration: Configuration, gates: FeatureGates) -> tuple[Configuration, FeatureGates]:
-    """Return *configuration* with built-in plugins in place of Coscheduling, and the gates that schedule its groups.
-
-    Raises:
-        ConfigError: an argument is invalid, or the gate GenericWorkload is enabled too.
-    """
+def find_coscheduling_errors(configuration: Configuration, gates: FeatureGates) -> list[FieldError]:
+    """Return the errors in arguments of the plugin, and the error if the gate GenericWorkload is enabled too."""
     errors = [error for profile in configuration.profiles for error in _find_args_errors(profile)]
     if "GenericWorkload" in gates and not gates.coscheduling:
         message = (
@@ -53,8 +49,11 @@ def replace_coscheduling(configuration: Configuration, gates: FeatureGates) -> t
             " disable one of them"
         )
         errors.append(FieldError("profiles", message))
-    if errors:
-        raise ConfigError(errors)
+    return errors
+
+
+def replace_coscheduling(configuration: Configuration, gates: FeatureGates) -> tuple[Configuration, FeatureGates]:
+    """Return *configuration* with built-in plugins in place of Coscheduling, and the gates that schedule its groups."""
     profiles = tuple(map(_replace_in_profile, configuration.profiles))
     return replace(configuration, profiles=profiles), gates.with_coscheduling()
 

@@ -104,7 +104,9 @@ def _build_configuration(document: object, source: str, errors: list[FieldError]
         raise ConfigError([*errors, FieldError("", f"{source}: expected an object, got {describe_value(document)}")])
     type_error = _check_type_meta(document, source)
     if type_error is not None:
-        raise ConfigError([*errors, type_error])
+        errors.append(type_error)
+        if document.get("kind") != KIND or not str(document.get("apiVersion")).startswith(f"{_GROUP}/"):
+            raise ConfigError(errors)
     decoded_document, decoding_errors = decode_partial(document, _Document, "")
     errors += decoding_errors
     configuration, args_errors = _apply_defaults(decoded_document or _Document(), release)

@@ -99,7 +99,10 @@ def _decode_config_map(document: Mapping[str, object], source: str) -> LoadedPol
     data = document.get("data")
     text = data.get(CONFIG_MAP_KEY) if isinstance(data, Mapping) else None
     if text is None:
-        raise ConfigError([FieldError("data", f'missing policy config map value at key "{CONFIG_MAP_KEY}"')])
+        message = f'missing policy config map value at key "{CONFIG_MAP_KEY}"'
+        if isinstance(data, Mapping) and data:
+            message += f"; a KubeSchedulerConfiguration must be a file: extract {', '.join(data)}"
+        raise ConfigError([FieldError("data", message)])
     if not isinstance(text, str):
         raise ConfigError([FieldError(f"data[{CONFIG_MAP_KEY}]", f"expected a string, got {describe_value(text)}")])
     policy_document, errors = parse_document(text.encode(), f"{source}, {CONFIG_MAP_KEY}")

@@ -212,6 +212,16 @@ def test_a_valid_configuration_passes_the_check(extender: Command, config: Path)
     assert extender("config", "check", str(config)) == (0, f"{config}: fine; decides for default-scheduler\n", "")
 
 
+def test_the_check_names_the_plugins_that_kube_scheduler_does_not_have(extender: Command, config: Path) -> None:
+    """kube-scheduler exits with an error if its configuration names one of them."""
+    config.write_text(
+        HEAD + "profiles:\n- plugins:\n    multiPoint: {enabled: [{name: Coscheduling}]}\n"
+        "    score: {enabled: [{name: NodeResourcesLeastAllocated}]}\n"
+    )
+    note = "extender: note: kube-scheduler 1.37 does not have Coscheduling, NodeResourcesLeastAllocated\n"
+    assert extender("config", "check", str(config))[::2] == (0, note)
+
+
 def test_the_check_prints_no_escape_sequences(extender: Command, config: Path) -> None:
     config.write_text(HEAD + 'profiles: [{schedulerName: "\\e[31mred"}]\n')
     assert extender("config", "check", str(config)) == (0, f"{config}: fine; decides for \\x1b[31mred\n", "")

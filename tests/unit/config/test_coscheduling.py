@@ -71,6 +71,16 @@ def test_a_wrong_argument_is_an_error(args: dict[str, Any], message: str) -> Non
     assert [str(error) for error in caught.value.errors] == [message]
 
 
+def test_a_wrong_argument_hides_no_error_of_another_plugin() -> None:
+    plugins = {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}, "filter": {"enabled": [{"name": "Topology"}]}}
+    with pytest.raises(ConfigError) as caught:
+        build_setup_from_document(make_document(plugins, {"podGroupBackoffSeconds": -1}), "scheduler.yaml")
+    assert [error.path for error in caught.value.errors] == [
+        "profiles[0].pluginConfig[0].args.podGroupBackoffSeconds",
+        "profiles[0].plugins.filter.enabled",
+    ]
+
+
 def test_generic_workload_beside_the_plugin_is_an_error() -> None:
     gates = FeatureGates({"GenericWorkload": True})
     with pytest.raises(ConfigError, match="Coscheduling cannot be used with the feature gate GenericWorkload"):

@@ -230,6 +230,11 @@ def test_a_document_error_has_its_position(data, message):
     assert [str(error) for error in load_errors(data)] == [message]
 
 
+def test_an_older_version_hides_no_other_error():
+    data = f"apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: {KIND}\nparallelism: 0\nhealthzBindAddress: x\n"
+    assert [error.path for error in load_errors(data.encode())] == ["", "healthzBindAddress", "parallelism"]
+
+
 def test_json_with_yaml_syntax_is_accepted():
     assert (
         load_configuration(f"{{kind: {KIND}, apiVersion: {API_VERSION},}}".encode(), "f")

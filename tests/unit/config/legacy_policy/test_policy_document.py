@@ -96,7 +96,8 @@ def test_a_policy_in_a_config_map_may_be_yaml_and_lack_a_kind() -> None:
     [
         pytest.param(
             b"{kind: ConfigMap, apiVersion: v1, data: {other: x}}",
-            'data: missing policy config map value at key "policy.cfg"',
+            'data: missing policy config map value at key "policy.cfg"; '
+            "a KubeSchedulerConfiguration must be a file: extract other",
             id="a ConfigMap without the key",
         ),
         pytest.param(
