@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from extender.serving.open_connections import OpenConnection, OpenConnections
+from extender.serving.rejection_log import RejectionLog
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ class ConnectionAcceptor:
         self._open_connections = OpenConnections()
         self._tasks: set[asyncio.Task[None]] = set()
         self._next_log_time = float("-inf")
+        self._handshake_log = RejectionLog("TLS handshake error")
 
     def start(self) -> None:
         """Accept connections in the running event loop from now on."""
@@ -103,18 +105,22 @@ class ConnectionAcceptor:
 
     async def _set_up(self, connection: socket.socket, open_connection: OpenConnection) -> None:
         """Create the transport and the protocol of *connection*; remove it if the TLS handshake fails."""
-        is_set_up = False
+        is_set_up, loop, client = False, asyncio.get_running_loop(), ""
         try:
             with suppress(OSError):  # not supported by all kinds of sockets
+                client = ":".join(map(str, connection.getpeername()[:2]))
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with suppress(OSError, RuntimeError):  # uvloop raises RuntimeError if the client resets the connection
-                await asyncio.get_running_loop().connect_accepted_socket(
-                    partial(self._create_protocol, open_connection),
-                    connection,
-                    ssl=self._tls_context,
-                    ssl_handshake_timeout=self._handshake_timeout,
-                )
-                is_set_up = True
+            await loop.connect_accepted_socket(
+                partial(self._create_protocol, open_connection),
+                connection,
+                ssl=self._tls_context,
+                ssl_handshake_timeout=self._handshake_timeout,
+            )
+            is_set_up = True
+        except ssl.SSLError as error:
+            self._handshake_log.log({"from": client, "err": str(error)}, loop.time())
+        except (OSError, RuntimeError):  # uvloop raises RuntimeError if the client resets the connection
+            pass
         finally:
             if not is_set_up:
                 open_connection.remove()

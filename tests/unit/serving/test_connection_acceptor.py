@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import queue
 import socket
 import ssl
 import threading
@@ -16,6 +17,7 @@ import trustme
 import uvloop
 
 from extender.serving import connection_acceptor, http_server
+from extender.serving.rejection_log import RejectionLog
 from extender.serving.serving_options import ServingOptions
 from extender.serving.tls import load_serving_certificate
 from tests.unit.extender_api.http_harness import TIMEOUT, serve_in_thread
@@ -132,6 +134,26 @@ def test_a_connection_without_a_finished_handshake_counts_and_is_closed_for_a_ne
             connection.setblocking(False)
             with pytest.raises(BlockingIOError):  # open, and waiting for the handshake
                 connection.recv(1)
+
+
+def test_a_failed_tls_handshake_is_logged_with_its_reason(
+    connect: Callable[[int], socket.socket],
+    new_event_loop: Callable[[], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The client does not trust the CA of the server. A client that only disconnects is not logged."""
+    lines: queue.Queue[tuple[str, str]] = queue.Queue()
+    monkeypatch.setattr(RejectionLog, "log", lambda _, fields, __: lines.put((fields["from"], fields["err"])))
+    with serve_in_thread(app, make_tls_context(tmp_path), new_event_loop) as port:
+        connect(port).close()
+        client = connect(port)
+        address = ":".join(map(str, client.getsockname()))
+        with pytest.raises(ssl.SSLCertVerificationError):
+            ssl.create_default_context().wrap_socket(client, server_hostname="localhost")
+        logged_address, reason = lines.get(timeout=TIMEOUT)
+    assert (logged_address, lines.qsize()) == (address, 0)
+    assert "unknown ca" in reason.lower()
 
 
 def test_a_tls_connection_without_a_client_certificate_is_closed_like_one_without_a_request(
