@@ -3,12 +3,15 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
+import msgspec
+
 from extender.analysis.required_kinds import get_plural
 from extender.analysis.resource_format import format_amount, format_percent
 from extender.analysis.simulate import PodPlacement, Simulation
 from extender.analysis.text_table import format_count, format_table, join_first
-from extender.analysis.utilization import PODS_RESOURCE, ClusterUsage, NodeUsage
+from extender.analysis.utilization import PODS_RESOURCE, ClusterUsage
 from extender.answers.reason_codes import list_reason_codes
+from extender.answers.simulation import NodeUse
 
 _MAX_NODES: Final = 3
 _MAX_PREEMPTIONS: Final = 10
@@ -57,8 +60,8 @@ def make_simulation_values(simulation: Simulation, seed: int) -> dict[str, Any]:
             }
             for name, usage in usage_after.total.items()
         },
-        "fullest": [_make_node_values(node) for node in usage_after.list_fullest_nodes(_MAX_NODES)],
-        "emptiest": [_make_node_values(node) for node in usage_after.list_emptiest_nodes(_MAX_NODES)],
+        "fullest": msgspec.to_builtins(usage_after.list_fullest_nodes(_MAX_NODES)),
+        "emptiest": msgspec.to_builtins(usage_after.list_emptiest_nodes(_MAX_NODES)),
         "notRecorded": [get_plural(kind) for kind in simulation.missing_kinds],
         "warnings": simulation.warnings,
     }
@@ -68,13 +71,6 @@ def _make_preemption_values(placement: PodPlacement) -> dict[str, Any] | None:
     if not placement.preemption_node:
         return None
     return {"node": placement.preemption_node, "victims": list(placement.victims)}
-
-
-def _make_node_values(node: NodeUsage) -> dict[str, Any]:
-    resources = {
-        name: {"requested": usage.requested, "allocatable": usage.allocatable} for name, usage in node.resources.items()
-    }
-    return {"name": node.name, "resources": resources}
 
 
 def format_simulation(simulation: Simulation, seed: int) -> str:
@@ -143,7 +139,7 @@ def _format_utilization_table(usage_before: ClusterUsage, usage_after: ClusterUs
     return ["", "Requested in the cluster", *format_table(rows, right_aligned=[1, 2, 3, 4, 5])]
 
 
-def _format_node_table(title: str, nodes: Iterable[NodeUsage], cluster: ClusterUsage) -> list[str]:
+def _format_node_table(title: str, nodes: Iterable[NodeUse], cluster: ClusterUsage) -> list[str]:
     names = list(cluster.total)
     rows = [("NODE", *(name for name in names if name != PODS_RESOURCE), PODS_RESOURCE)]
     for node in nodes:
@@ -153,6 +149,6 @@ def _format_node_table(title: str, nodes: Iterable[NodeUsage], cluster: ClusterU
     return ["", title, *format_table(rows, right_aligned=range(1, len(names) + 1))]
 
 
-def _format_percent_cell(node: NodeUsage, name: str) -> str:
+def _format_percent_cell(node: NodeUse, name: str) -> str:
     usage = node.resources.get(name)
     return format_percent(usage.requested, usage.allocatable) if usage else "-"

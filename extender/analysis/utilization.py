@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from extender.answers.answer_struct import ResourceUse
+from extender.answers.simulation import NodeUse
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import IntArray
 
@@ -11,43 +13,17 @@ PODS_RESOURCE = "pods"
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceUsage:
-    """The requested and allocatable amounts of a resource, in base units (milli-CPU, bytes, counts)."""
-
-    requested: int
-    allocatable: int
-
-    @property
-    def fraction(self) -> float:
-        """The requested amount divided by the allocatable amount; 0 if the allocatable amount is 0."""
-        return self.requested / self.allocatable if self.allocatable else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class NodeUsage:
-    """The utilization of one node by resource, without the resources that the node does not have."""
-
-    name: str
-    resources: Mapping[str, ResourceUsage]
-
-    @property
-    def max_fraction(self) -> float:
-        """The largest fraction over all resources."""
-        return max((usage.fraction for usage in self.resources.values()), default=0.0)
-
-
-@dataclass(frozen=True, slots=True)
 class ClusterUsage:
     """The utilization of a whole cluster by resource, and of each of its nodes in the snapshot's order."""
 
-    total: Mapping[str, ResourceUsage]
-    nodes: tuple[NodeUsage, ...]
+    total: Mapping[str, ResourceUse]
+    nodes: tuple[NodeUse, ...]
 
-    def list_fullest_nodes(self, count: int) -> list[NodeUsage]:
+    def list_fullest_nodes(self, count: int) -> list[NodeUse]:
         """Return the *count* fullest nodes, the fullest first."""
         return sorted(self.nodes, key=lambda node: (-node.max_fraction, node.name))[:count]
 
-    def list_emptiest_nodes(self, count: int) -> list[NodeUsage]:
+    def list_emptiest_nodes(self, count: int) -> list[NodeUse]:
         """Return the *count* emptiest nodes, the emptiest first."""
         return sorted(self.nodes, key=lambda node: (node.max_fraction, node.name))[:count]
 
@@ -63,10 +39,10 @@ def get_resource_amounts(snapshot: Snapshot) -> dict[str, tuple[IntArray, IntArr
     return amounts
 
 
-def sum_amounts(amounts: Mapping[str, tuple[IntArray, IntArray]]) -> dict[str, ResourceUsage]:
+def sum_amounts(amounts: Mapping[str, tuple[IntArray, IntArray]]) -> dict[str, ResourceUse]:
     """Return the sums of the amounts of all nodes, by resource."""
     return {
-        name: ResourceUsage(int(requested.sum()), int(allocatable.sum()))
+        name: ResourceUse(int(requested.sum()), int(allocatable.sum()))
         for name, (requested, allocatable) in amounts.items()
     }
 
@@ -78,10 +54,10 @@ def calculate_cluster_usage(snapshot: Snapshot) -> ClusterUsage:
         name: (requested.tolist(), allocatable.tolist()) for name, (requested, allocatable) in amounts.items()
     }
     nodes = tuple(
-        NodeUsage(
+        NodeUse(
             name,
             {
-                resource: ResourceUsage(requested_amounts[row], allocatable_amounts[row])
+                resource: ResourceUse(requested_amounts[row], allocatable_amounts[row])
                 for resource, (requested_amounts, allocatable_amounts) in amounts_by_resource.items()
                 if allocatable_amounts[row]
             },

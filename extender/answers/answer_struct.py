@@ -32,3 +32,8 @@ class ResourceUse(AnswerPart):
 
     requested: int
     allocatable: int
+
+    @property
+    def fraction(self) -> float:
+        """The requested amount divided by the allocatable amount; 0 if the allocatable amount is 0."""
+        return self.requested / self.allocatable if self.allocatable else 0.0

@@ -48,21 +48,21 @@ class FitsByShapeAnswer(Answer):
 class MovedPodResult(AnswerPart):
     """A pod that is placed."""
 
-    source: Annotated[str | None, Meta(description="The node that it left; null if it had none.")] = field(name="from")
     pod: PodKey
+    source: Annotated[str | None, Meta(description="The node that it left; null if it had none.")] = field(name="from")
     to: str
 
 
 class WaitingPodResult(AnswerPart):
     """A pod that is left without a node."""
 
-    source: Annotated[str | None, Meta(description="The node that it left; null if it had none.")] = field(name="from")
     pod: PodKey
+    source: Annotated[str | None, Meta(description="The node that it left; null if it had none.")] = field(name="from")
     reasons: Reasons
     reason_codes: ReasonCodes
     message: str
-    was_waiting: bool
-    preemption: PlannedPreemption | None
+    was_waiting: Annotated[bool, Meta(description="Whether it had no node in the recorded cluster.")]
+    preemption: Annotated[PlannedPreemption | None, Meta(description="What it would evict; null for nothing.")]
 
 
 class EvictedPodResult(AnswerPart):
@@ -100,19 +100,19 @@ class Totals(AnswerPart):
     """The totals of a cluster."""
 
     nodes: int
-    pods: int
-    waiting: int
+    pods: Annotated[int, Meta(description="The pods on nodes.")]
+    waiting: Annotated[int, Meta(description="The pods without a node that a profile schedules.")]
     resources: dict[str, ResourceUse]
-    cost: float | None
+    cost: Annotated[float | None, Meta(description="The price of the nodes; null without prices.")]
     unpriced_nodes: int | None
 
 
 class ScenarioOutcome(AnswerPart):
     """What a scenario changes."""
 
-    moved: list[MovedPodResult]
-    waiting: list[WaitingPodResult]
-    evicted: list[EvictedPodResult]
+    moved: Annotated[list[MovedPodResult], Meta(description="The pods that are placed, in this order.")]
+    waiting: Annotated[list[WaitingPodResult], Meta(description="Those that had no node before come last.")]
+    evicted: Annotated[list[EvictedPodResult], Meta(description="Those that preemption evicts.")]
     lost: list[LostPodResult]
     blocked: list[BlockedPodResult]
     violated_budgets: list[ViolatedBudget]

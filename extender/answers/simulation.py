@@ -52,10 +52,15 @@ class UseBeforeAndAfter(AnswerPart):
 
 
 class NodeUse(AnswerPart):
-    """The use of one node after the simulation."""
+    """The use of one node by resource, without the resources that the node does not have."""
 
     name: str
     resources: dict[str, ResourceUse]
+
+    @property
+    def max_fraction(self) -> float:
+        """The largest fraction over all resources."""
+        return max((use.fraction for use in self.resources.values()), default=0.0)
 
 
 class SimulationAnswer(Answer):

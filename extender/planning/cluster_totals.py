@@ -1,10 +1,10 @@
 """The totals of a cluster: nodes, pods, requested and allocatable amounts, and the price of its nodes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from extender.analysis.utilization import PODS_RESOURCE, ResourceUsage, get_resource_amounts, sum_amounts
+from extender.analysis.utilization import PODS_RESOURCE, get_resource_amounts, sum_amounts
+from extender.answers.planning import Totals
 from extender.api.kinds.node import Node
 from extender.cache.snapshot import Snapshot
 
@@ -20,43 +20,17 @@ class Cost:
     unpriced_nodes: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterTotals:
-    """The totals of a cluster.
-
-    Attributes:
-        nodes: the number of nodes.
-        pods: the number of pods on nodes.
-        waiting: the number of pods without a node that a profile schedules.
-        resources: the requested and allocatable amounts in base units, by resource; also `pods`.
-        cost: the price of the nodes; None without prices.
-    """
-
-    nodes: int
-    pods: int
-    waiting: int
-    resources: Mapping[str, ResourceUsage]
-    cost: Cost | None
-
-    def to_values(self) -> dict[str, Any]:
-        """Return the totals as plain values."""
-        return {
-            "nodes": self.nodes,
-            "pods": self.pods,
-            "waiting": self.waiting,
-            "resources": {
-                name: {"requested": usage.requested, "allocatable": usage.allocatable}
-                for name, usage in self.resources.items()
-            },
-            "cost": None if self.cost is None else round(self.cost.total, 6),
-            "unpricedNodes": None if self.cost is None else self.cost.unpriced_nodes,
-        }
-
-
-def calculate_totals(snapshot: Snapshot, waiting: int, cost: Cost | None) -> ClusterTotals:
+def calculate_totals(snapshot: Snapshot, waiting: int, cost: Cost | None) -> Totals:
     """Return the totals of a snapshot, without resources that no node has."""
     resources = sum_amounts(get_resource_amounts(snapshot))
-    return ClusterTotals(len(snapshot), resources[PODS_RESOURCE].requested, waiting, resources, cost)
+    return Totals(
+        len(snapshot),
+        resources[PODS_RESOURCE].requested,
+        waiting,
+        resources,
+        None if cost is None else round(cost.total, 6),
+        None if cost is None else cost.unpriced_nodes,
+    )
 
 
 def calculate_cost(snapshot: Snapshot, get_price: NodePriceFunction) -> Cost:

@@ -1,7 +1,6 @@
 """The pods that leave their nodes in a scenario, with their replacements, and the pods that cannot leave."""
 
 from collections.abc import Generator
-from typing import Final
 
 from extender.analysis.evictions import count_disruption
 from extender.answers.planning import BlockedPodResult, LostPodResult
@@ -15,8 +14,6 @@ from extender.planning.claim_release import release_claims
 from extender.planning.departures import Departure, classify_departure, make_replacement
 from extender.planning.remaining_disruptions import RemainingDisruptions
 
-_NO_NODE: Final = ""
-
 
 class PodRemovals:
     """Removes pods from their nodes and makes their replacements.
@@ -26,7 +23,6 @@ class PodRemovals:
 
     Attributes:
         lost: the pods without a controller that left.
-        daemon_or_mirror_count: the number of DaemonSet and mirror pods that stay on drained nodes.
         scaled_down: the keys of the surplus pods of scaled workloads.
         violations: the keys of the pods that violate a budget, by the budget's `namespace/name`.
     """
@@ -39,7 +35,6 @@ class PodRemovals:
         "_replacements",
         "_sources",
         "_unplaced_uids",
-        "daemon_or_mirror_count",
         "lost",
         "scaled_down",
         "violations",
@@ -48,7 +43,6 @@ class PodRemovals:
     def __init__(self, cache: Cache, edits: CacheEdits, remaining_disruptions: RemainingDisruptions) -> None:
         self._cache, self._edits, self._remaining_disruptions = cache, edits, remaining_disruptions
         self.lost: list[LostPodResult] = []
-        self.daemon_or_mirror_count = 0
         self.scaled_down: list[str] = []
         self.violations: dict[str, list[str]] = {}
         self._drained: list[AssignedPodInfo] = []
@@ -56,9 +50,9 @@ class PodRemovals:
         self._sources: dict[str, str] = {}  # the nodes that replacements left, by uid
         self._unplaced_uids: set[str] = set()  # of replacements and preempted new pods
 
-    def get_source(self, uid: str) -> str:
-        """Return the node that the replacement *uid* left; empty for any other pod."""
-        return self._sources.get(uid, _NO_NODE)
+    def get_source(self, uid: str) -> str | None:
+        """Return the node that the replacement *uid* left; None for any other pod."""
+        return self._sources.get(uid)
 
     @property
     def blocked(self) -> list[BlockedPodResult]:
@@ -93,11 +87,9 @@ class PodRemovals:
         return violated_budgets
 
     def drain_node(self, node: str) -> None:
-        """Add the pods of a cordoned node to those that `evict_drained_pods` evicts."""
+        """Add the pods of a cordoned node to those to evict. DaemonSet and mirror pods stay."""
         for pod in self.list_pods_on(node):
-            if classify_departure(pod.pod) is Departure.DAEMON_OR_MIRROR:
-                self.daemon_or_mirror_count += 1
-            else:
+            if classify_departure(pod.pod) is not Departure.DAEMON_OR_MIRROR:
                 self._drained.append(pod)
 
     def evict_drained_pods(self) -> Generator[None, None, list[Pod]]:

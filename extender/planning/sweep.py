@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
+from extender.answers.planning import ScenarioOutcome
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.api.kinds.node import Node
 from extender.cache.snapshot import Snapshot
 from extender.planning.scenario import Scenario
-from extender.planning.what_if import WhatIfResult
 from extender.planning.what_if_report import make_what_if_values
 
 WILDCARD: Final = "*"
@@ -80,7 +80,7 @@ def format_scenario_name(flags: FlagValues) -> str:
     return " ".join(f"--{name} {value}" for name, values in flags.items() for value in values)
 
 
-def make_sweep_values(task: SweepTask, config: str, outcome: WhatIfResult) -> dict[str, Any]:
+def make_sweep_values(task: SweepTask, config: str, outcome: ScenarioOutcome) -> dict[str, Any]:
     """Return the result of one scenario as plain values, for one JSON line."""
     values = {"scenario": task.name, "config": config or None, **make_what_if_values(outcome)}
     return make_answer(AnswerKind.SWEEP_RESULT, values)

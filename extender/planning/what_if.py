@@ -8,13 +8,23 @@ from msgspec.structs import replace
 
 from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods, sort_by_queue_order
 from extender.analysis.pod_placer import Attempt, PodPlacer
+from extender.answers.planning import (
+    EvictedPodResult,
+    MovedPodResult,
+    ScenarioOutcome,
+    Totals,
+    ViolatedBudget,
+    WaitingPodResult,
+)
+from extender.answers.reason_codes import list_reason_codes
+from extender.answers.simulation import PlannedPreemption
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.planning.cache_edits import CacheEdits
-from extender.planning.cluster_totals import ClusterTotals, Cost, NodePriceFunction, calculate_cost, calculate_totals
+from extender.planning.cluster_totals import Cost, NodePriceFunction, calculate_cost, calculate_totals
 from extender.planning.pod_removals import PodRemovals
 from extender.planning.remaining_disruptions import ClusterBudgets, RemainingDisruptions
 from extender.planning.scenario import Scenario
@@ -33,65 +43,6 @@ pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, PodTopologySpread.E
 
 ProgressCallback = Callable[[int, int], None]
 """A function that is called after each pod with the number of processed pods and the number of all pods."""
-
-
-@dataclass(frozen=True, slots=True)
-class MovedPod:
-    """A pod that is placed; *source* is the node that it left, empty for a pod that had no node."""
-
-    pod: str
-    source: str
-    target: str
-
-
-@dataclass(frozen=True, slots=True)
-class UnplacedPod:
-    """A pod that is left without a node.
-
-    Attributes:
-        pod: `namespace/name`.
-        source: the node that it left; empty for a pod that had no node.
-        was_waiting: whether the pod had no node in the recorded cluster.
-        attempt: the last attempt to place it.
-        preemption: the node and the pods that it would evict; None if it would evict none.
-    """
-
-    pod: str
-    source: str
-    was_waiting: bool
-    attempt: Attempt
-    preemption: Candidate | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class EvictedPod:
-    """A pod that *preemptor* evicts from *node*, and the budgets that this violates."""
-
-    pod: str
-    node: str
-    preemptor: str
-    violated_budgets: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class WhatIfResult:
-    """The outcome of a scenario.
-
-    Attributes:
-        moved: the pods that are placed, in the order of placement.
-        waiting: the pods that are left without a node; those that had none in the recorded cluster come last.
-        evicted: the pods that are evicted by preemption. They are also in `moved`, `waiting` or `removals.lost`, except
-            pods of a DaemonSet, mirror pods and terminating pods.
-        removals: the pods that left their nodes or could not leave, and why.
-        before, after: the totals of the cluster.
-    """
-
-    moved: tuple[MovedPod, ...]
-    waiting: tuple[UnplacedPod, ...]
-    evicted: tuple[EvictedPod, ...]
-    removals: PodRemovals
-    before: ClusterTotals
-    after: ClusterTotals
 
 
 class WhatIfRunner:
@@ -122,7 +73,7 @@ class WhatIfRunner:
             self._base_cost = calculate_cost(snapshot, get_price) if get_price is not None else None
             self.before = calculate_totals(snapshot, len(self._pending), self._base_cost)
 
-    def run(self, scenario: Scenario, *, seed: int = 0, progress: ProgressCallback | None = None) -> WhatIfResult:
+    def run(self, scenario: Scenario, *, seed: int = 0, progress: ProgressCallback | None = None) -> ScenarioOutcome:
         """Run a scenario.
 
         Args:
@@ -138,7 +89,7 @@ class WhatIfRunner:
             try:
                 done, total = next(steps)
             except StopIteration as end:
-                result: WhatIfResult = end.value
+                result: ScenarioOutcome = end.value
                 return result
             if progress is not None and total:
                 progress(done, total)
@@ -150,7 +101,7 @@ class WhatIfRunner:
         seed: int = 0,
         observe: Callable[[Snapshot], object] | None = None,
         undo: bool = True,
-    ) -> Generator[tuple[int, int], None, WhatIfResult]:
+    ) -> Generator[tuple[int, int], None, ScenarioOutcome]:
         """Run a scenario in steps of one changed node or one pod, and return its outcome.
 
         Args:
@@ -225,7 +176,7 @@ class _ScenarioRun:
     _queue: list[Pod] = field(default_factory=list)
     _waiting: dict[str, Attempt] = field(default_factory=dict)  # by uid
     _moved: dict[str, Attempt] = field(default_factory=dict)  # by uid
-    _evicted: list[EvictedPod] = field(default_factory=list)
+    _evicted: list[EvictedPodResult] = field(default_factory=list)
     _placements: int = 0
 
     def start(self, pending: Sequence[Pod]) -> Iterator[None]:
@@ -307,22 +258,38 @@ class _ScenarioRun:
             else:
                 violated = self.removals.evict_victim(victim)
                 self._add_to_queue(self.removals.take_replacements())
-            self._evicted.append(EvictedPod(victim.key, victim.node_name, pod.key, tuple(violated)))
+            self._evicted.append(EvictedPodResult(victim.key, victim.node_name, pod.key, violated))
 
-    def finish(self, before: ClusterTotals, cost: Cost | None) -> WhatIfResult:
+    def finish(self, before: Totals, cost: Cost | None) -> ScenarioOutcome:
         """Return the outcome."""
-        get_source = self.removals.get_source
-        moved = tuple(MovedPod(attempt.pod.key, get_source(uid), attempt.node) for uid, attempt in self._moved.items())
-        waiting = [
-            UnplacedPod(
-                attempt.pod.key, get_source(uid), uid in self._recorded_pending_uids, attempt, find_preemption(attempt)
-            )
-            for uid, attempt in self._waiting.items()
-        ]
+        removals = self.removals
+        waiting = [self._make_waiting(uid, attempt) for uid, attempt in self._waiting.items()]
         waiting.sort(key=lambda pod: pod.was_waiting)
         with self.cache.read() as snapshot:
             after = calculate_totals(snapshot, len(waiting), cost)
-        return WhatIfResult(moved, tuple(waiting), tuple(self._evicted), self.removals, before, after)
+        return ScenarioOutcome(
+            [MovedPodResult(moved.pod.key, removals.get_source(uid), moved.node) for uid, moved in self._moved.items()],
+            waiting,
+            self._evicted,
+            removals.lost,
+            removals.blocked,
+            [ViolatedBudget(name, pods) for name, pods in removals.violations.items()],
+            removals.scaled_down,
+            before,
+            after,
+        )
+
+    def _make_waiting(self, uid: str, attempt: Attempt) -> WaitingPodResult:
+        candidate = find_preemption(attempt)
+        return WaitingPodResult(
+            attempt.pod.key,
+            self.removals.get_source(uid),
+            list(attempt.reasons),
+            list_reason_codes(attempt.reasons),
+            attempt.message,
+            uid in self._recorded_pending_uids,
+            PlannedPreemption(candidate.node_name, [victim.key for victim in candidate.victims]) if candidate else None,
+        )
 
 
 def find_preemption(attempt: Attempt) -> Candidate | None:

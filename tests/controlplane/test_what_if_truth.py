@@ -23,12 +23,13 @@ from msgspec.structs import replace
 
 from extender.analysis.recorded_cluster import Recording, load_cache
 from extender.analysis.required_kinds import RECORDED_KINDS
+from extender.answers.planning import ScenarioOutcome
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.app import wiring
 from extender.app.cluster_reader import read_cluster_kinds
 from extender.cli.live.cluster_options import ClusterOptions
-from extender.planning.what_if import WhatIfResult, WhatIfRunner
+from extender.planning.what_if import WhatIfRunner
 from tests.controlplane.api_client import ApiClient, ApiStatusError
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.replica_sets import CONTROLLERS, create_replica_set, delete_pods, make_ready
@@ -141,24 +142,24 @@ def foretell(
 ) -> dict[str, CellOutcome]:
     """Return the outcome of each cell, with the waiting pods at the beginning of the queue, or after evicted pods."""
     setup, scenario = wiring.build_setup(), make_scenario(cells)
+    apps = {obj.key: obj.metadata.labels["app"] for obj in recording.objects if isinstance(obj, Pod)}
     if waiting_pods_last:
         waiting_pods = tuple(obj for obj in recording.objects if isinstance(obj, Pod) and not obj.spec.node_name)
         recording = Recording(tuple(obj for obj in recording.objects if obj not in waiting_pods))
         scenario = dataclasses.replace(scenario, pods=waiting_pods)
     cache = load_cache(recording, setup.gates)
     result = WhatIfRunner(cache, setup.profiles, wiring.make_runtime()).run(scenario, seed=seed)
-    apps = {obj.key: obj.metadata.labels["app"] for obj in recording.objects if isinstance(obj, Pod)}
     return collect_foretold(result, apps, cells)
 
 
-def collect_foretold(result: WhatIfResult, apps: dict[str, str], cells: Sequence[Cell]) -> dict[str, CellOutcome]:
+def collect_foretold(result: ScenarioOutcome, apps: dict[str, str], cells: Sequence[Cell]) -> dict[str, CellOutcome]:
     outcomes = {cell.name: CellOutcome() for cell in cells}
     totals = Counter({app.name: cell.scale.get(app.name, len(app.nodes)) for cell in cells for app in cell.apps})
     for entry in result.waiting:
-        app = apps.get(entry.pod) or entry.attempt.pod.metadata.labels["app"]
-        outcomes[get_cell(app)].waiting[app, frozenset(entry.attempt.reasons)] += 1
+        app = apps.get(entry.pod) or entry.pod.partition("/")[2].rpartition("-new-")[0]
+        outcomes[get_cell(app)].waiting[app, frozenset(entry.reasons)] += 1
         totals[app] -= 1
-    for blocked in result.removals.blocked:
+    for blocked in result.blocked:
         outcomes[get_cell(apps[blocked.pod])].blocked[apps[blocked.pod]] += 1
     for app, count in totals.items():
         outcomes[get_cell(app)].placed[app] = count

@@ -140,14 +140,14 @@ def test_a_scenario_equals_a_simulation_of_the_rebuilt_cluster(seed: int) -> Non
     for _ in range(3):  # the later scenarios run on a cluster whose changes were undone
         scenario = make_random_scenario(rng, nodes)
         outcome = runner.run(scenario, seed=seed)
-        moved = {entry.pod: entry.target for entry in outcome.moved}
+        moved = {entry.pod: entry.to for entry in outcome.moved}
         placements, usage = simulate_until_settled(rebuild(scenario, nodes, pods), moved, seed)
         assert moved == {entry.pod: entry.node for entry in placements.values() if entry.node}
         waiting = {key: entry for key, entry in placements.items() if not entry.node}
-        assert {entry.pod: entry.attempt.message for entry in outcome.waiting} == {
+        assert {entry.pod: entry.message for entry in outcome.waiting} == {
             key: entry.message for key, entry in waiting.items()
         }
-        assert {entry.pod: ", ".join(entry.attempt.reasons) for entry in outcome.waiting} == {
+        assert {entry.pod: ", ".join(entry.reasons) for entry in outcome.waiting} == {
             key: entry.reason for key, entry in waiting.items()
         }
         assert {name: usage.requested for name, usage in outcome.after.resources.items()} == usage

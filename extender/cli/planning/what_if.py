@@ -6,6 +6,7 @@ from typing import Final
 import typer
 
 from extender.analysis.input.input_errors import make_input_error
+from extender.answers.planning import ScenarioOutcome
 from extender.answers.schema_version import AnswerKind
 from extender.api.defaults import DEFAULT_NAMESPACE
 from extender.cli import options
@@ -20,7 +21,7 @@ from extender.cli.recording_options import Cluster, make_offline_runtime, redire
 from extender.cli.terminal import ProgressBar
 from extender.planning.cluster_totals import NodePriceFunction
 from extender.planning.scenario import Scenario, ScenarioError
-from extender.planning.what_if import WhatIfResult, WhatIfRunner
+from extender.planning.what_if import WhatIfRunner
 from extender.planning.what_if_report import format_what_if, make_what_if_values
 
 _EPILOG: Final = """\b
@@ -105,7 +106,7 @@ def what_if(
     exit_with(_write(outcome, output), enabled=exit_code)
 
 
-def _write(outcome: WhatIfResult, output: options.OutputFormat) -> int:
+def _write(outcome: ScenarioOutcome, output: options.OutputFormat) -> int:
     """Write the answer, and return the exit status for `--exit-code`."""
     write_answer(output, AnswerKind.WHAT_IF, lambda: make_what_if_values(outcome), lambda: format_what_if(outcome))
     return WAITS if outcome.waiting else FITS
@@ -150,7 +151,7 @@ def _run(
     seed: int,
     *,
     verbose: bool,
-) -> WhatIfResult:
+) -> ScenarioOutcome:
     """Run the scenario of the flags, and show a progress bar at a terminal.
 
     Raises:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from extender.analysis.resource_format import format_amount, format_percent
-from extender.planning.what_if import WhatIfResult
+from extender.answers.planning import ScenarioOutcome
 from extender.planning.what_if_report import format_summary, make_what_if_values
 from extender.ui.cluster_document import sort_resources
 from extender.ui.live_document import LiveCell
@@ -62,7 +62,7 @@ class AnswerView:
     totals: tuple[TotalsRow, ...]
 
 
-def make_answer_view(outcome: WhatIfResult, pods: Container[str], nodes: Container[str]) -> AnswerView:
+def make_answer_view(outcome: ScenarioOutcome, pods: Container[str], nodes: Container[str]) -> AnswerView:
     """Return the contents, made from the values that `extender what-if -o json` prints.
 
     Args:
@@ -85,7 +85,7 @@ def make_answer_view(outcome: WhatIfResult, pods: Container[str], nodes: Contain
     return replace(view, tables=tables)
 
 
-def _make_view(outcome: WhatIfResult) -> AnswerView:
+def _make_view(outcome: ScenarioOutcome) -> AnswerView:
     values = make_what_if_values(outcome)
     waiting = [pod for pod in values["waiting"] if not pod["wasWaiting"]]
     still_waiting = [pod for pod in values["waiting"] if pod["wasWaiting"]]

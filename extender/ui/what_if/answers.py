@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Final, TypeVar
 
+from extender.answers.planning import ScenarioOutcome
 from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.planning.scenario import Scenario, ScenarioError
-from extender.planning.what_if import WhatIfResult, WhatIfRunner
+from extender.planning.what_if import WhatIfRunner
 from extender.ui.what_if.maps_document import make_maps_document
 from extender.ui.what_if.question import Question, make_configuration, make_scenario
 
@@ -40,7 +41,7 @@ class Answer:
         time: when the question was answered, in monotonic seconds.
     """
 
-    outcome: WhatIfResult
+    outcome: ScenarioOutcome
     maps: Mapping[str, Any]
     time: float
 

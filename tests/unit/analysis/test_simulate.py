@@ -6,7 +6,7 @@ from typing import Any
 from extender.analysis.recorded_cluster import load_cache, parse_recording, read_recording
 from extender.analysis.simulate import PodPlacement, Simulation, SimulationOptions, simulate
 from extender.analysis.simulation_text import format_simulation, make_simulation_values
-from extender.analysis.utilization import ResourceUsage
+from extender.answers.answer_struct import ResourceUse
 from extender.api.kinds.disruption import PodDisruptionBudget
 from extender.app import wiring
 from extender.cache.cache import Cache
@@ -119,12 +119,12 @@ def test_usage_has_requested_and_allocatable_amounts(tmp_path: Path) -> None:
     assigned = pod("old", "500m", "nodeName: n2, ")
     simulation = run_simulation(tmp_path, NODES + assigned + pod("a", "1500m"))
     assert simulation.usage_before.total == {
-        "pods": ResourceUsage(1, 20),
-        "cpu": ResourceUsage(500, 3000),
-        "memory": ResourceUsage(0, 8 << 30),
-        "example.com/gpu": ResourceUsage(0, 2),
+        "pods": ResourceUse(1, 20),
+        "cpu": ResourceUse(500, 3000),
+        "memory": ResourceUse(0, 8 << 30),
+        "example.com/gpu": ResourceUse(0, 2),
     }
-    assert simulation.usage_after.total["cpu"] == ResourceUsage(2000, 3000)
+    assert simulation.usage_after.total["cpu"] == ResourceUse(2000, 3000)
     assert [(node.name, node.max_fraction) for node in simulation.usage_after.list_fullest_nodes(1)] == [("n1", 0.75)]
     assert [(node.name, node.max_fraction) for node in simulation.usage_after.list_emptiest_nodes(1)] == [("n2", 0.5)]
 

@@ -1,6 +1,7 @@
 """The utilization of a cluster by resource and node."""
 
-from extender.analysis.utilization import PODS_RESOURCE, ResourceUsage, calculate_cluster_usage
+from extender.analysis.utilization import PODS_RESOURCE, calculate_cluster_usage
+from extender.answers.answer_struct import ResourceUse
 from extender.cache.cache import Cache
 from tests.build import make_node, make_pod
 
@@ -15,8 +16,8 @@ def make_cluster() -> Cache:
 
 def test_totals_are_sums_over_all_nodes() -> None:
     total = calculate_cluster_usage(make_cluster().snapshot()).total
-    assert total["cpu"] == ResourceUsage(1500, 8000)
-    assert total[PODS_RESOURCE] == ResourceUsage(1, 20)
+    assert total["cpu"] == ResourceUse(1500, 8000)
+    assert total[PODS_RESOURCE] == ResourceUse(1, 20)
     assert "ephemeral-storage" not in total
 
 
@@ -27,4 +28,4 @@ def test_nodes_are_ordered_by_their_largest_fraction() -> None:
 
 
 def test_a_resource_without_allocatable_amount_has_the_fraction_0() -> None:
-    assert ResourceUsage(5, 0).fraction == 0.0
+    assert ResourceUse(5, 0).fraction == 0.0

@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from extender.answers.planning import MovedPodResult
 from extender.api.kinds.devices import ResourceClaim
 from extender.app import wiring
 from extender.planning.cache_edits import CacheEdits
 from extender.planning.claim_release import release_claims
 from extender.planning.scenario import Scenario
-from extender.planning.what_if import MovedPod, WhatIfRunner
+from extender.planning.what_if import WhatIfRunner
 from tests.unit.planning.clusters import SETUP, ZONE, make_cache, node, pod
 
 NODE_A = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["a"]}]}
@@ -55,8 +56,8 @@ def test_a_pod_with_an_ephemeral_volume_gets_a_new_claim_and_may_leave_the_zone(
     runner = WhatIfRunner(make_cache(*make_ephemeral_volume_cluster()), SETUP.profiles, wiring.make_runtime())
     for _ in range(2):  # the old claim is restored after the scenario
         outcome = runner.run(Scenario(drain=("a1",)))
-        assert [waiting.attempt.message for waiting in outcome.waiting] == []
-        assert outcome.moved == (MovedPod("default/web", "a1", "b1"),)
+        assert [waiting.message for waiting in outcome.waiting] == []
+        assert outcome.moved == [MovedPodResult("default/web", "a1", "b1")]
 
 
 def make_claim(name: str, consumers: list[str], owner: str = "") -> dict[str, Any]:

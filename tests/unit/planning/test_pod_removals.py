@@ -26,7 +26,7 @@ def test_a_drain_leaves_the_node_s_own_pods_and_names_lost_pods() -> None:
     replacements = run_steps(removals.evict_drained_pods())
     assert [new_pod.key for new_pod in replacements] == ["default/web"]
     assert removals.get_source(replacements[0].metadata.uid) == "n1"
-    assert (removals.lost, removals.daemon_or_mirror_count) == ([LostPodResult("default/single", "n1")], 1)
+    assert removals.lost == [LostPodResult("default/single", "n1")]
     assert list(cache.assigned_pods) == ["uid-agent"]
 
 
@@ -56,7 +56,7 @@ def test_a_lost_node_violates_budgets_and_takes_its_own_pods_along() -> None:
     removals.clear_node("n1")
     assert [new_pod.key for new_pod in removals.take_replacements()] == ["default/a", "default/b"]
     assert removals.violations == {"default/web": ["default/b"]}
-    assert (dict(cache.assigned_pods), removals.lost, removals.daemon_or_mirror_count) == ({}, [], 0)
+    assert (dict(cache.assigned_pods), removals.lost) == ({}, [])
 
 
 def test_a_terminating_pod_leaves_without_a_replacement_and_without_its_budget() -> None:

@@ -2,12 +2,19 @@
 
 from typing import Any
 
-from extender.answers.planning import BlockedPodResult, LostPodResult
+from extender.answers.planning import (
+    BlockedPodResult,
+    EvictedPodResult,
+    LostPodResult,
+    MovedPodResult,
+    ScenarioOutcome,
+    ViolatedBudget,
+)
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
 from extender.planning.scenario import AddedNodes, Scale, Scenario
-from extender.planning.what_if import EvictedPod, MovedPod, WhatIfResult, WhatIfRunner
+from extender.planning.what_if import WhatIfRunner
 from tests.unit.planning.clusters import SETUP, ZONE, budget, decode_pod, make_cache, node, pod
 
 WEB = {"app": "web"}
@@ -20,23 +27,23 @@ def make_runner(*objects: dict[str, Any]) -> tuple[Cache, WhatIfRunner]:
     return cache, WhatIfRunner(cache, SETUP.profiles, wiring.make_runtime())
 
 
-def run(*objects: dict[str, Any], **changes: Any) -> WhatIfResult:
+def run(*objects: dict[str, Any], **changes: Any) -> ScenarioOutcome:
     return make_runner(*objects)[1].run(Scenario(**changes))
 
 
 def test_drained_pods_move_and_those_without_space_wait_with_their_reasons() -> None:
     outcome = run(node("n1", "4"), node("n2", "2"), pod("a", "2", on="n1"), pod("b", "1", on="n1"), drain=("n1",))
-    assert outcome.moved == (MovedPod("default/a", "n1", "n2"),)
+    assert outcome.moved == [MovedPodResult("default/a", "n1", "n2")]
     (waiting,) = outcome.waiting
     assert (waiting.pod, waiting.source, waiting.was_waiting) == ("default/b", "n1", False)
-    assert waiting.attempt.reasons == ("Insufficient cpu", "node(s) were unschedulable")
+    assert waiting.reasons == ["Insufficient cpu", "node(s) were unschedulable"]
     assert (outcome.before.waiting, outcome.after.waiting) == (0, 1)
     assert (outcome.before.pods, outcome.after.pods) == (2, 1)
 
 
 def test_a_pod_that_waits_already_is_placed_by_new_nodes() -> None:
     outcome = run(node("n1", "1"), pod("a", "1", on="n1"), pod("b", "1"), pod("c", "9"), add=(AddedNodes(1, "n1"),))
-    assert outcome.moved == (MovedPod("default/b", "", "n1-new-1"),)
+    assert outcome.moved == [MovedPodResult("default/b", None, "n1-new-1")]
     assert [(waiting.pod, waiting.was_waiting) for waiting in outcome.waiting] == [("default/c", True)]
 
 
@@ -48,8 +55,8 @@ def test_pods_of_a_lost_zone_move_and_a_pod_without_a_controller_is_lost() -> No
         pod("single", on="a1", owner=""),
         lose=((ZONE, "a"),),
     )
-    assert outcome.moved == (MovedPod("default/web", "a1", "b1"),)
-    assert outcome.removals.lost == [LostPodResult("default/single", "a1")]
+    assert outcome.moved == [MovedPodResult("default/web", "a1", "b1")]
+    assert outcome.lost == [LostPodResult("default/single", "a1")]
     assert (outcome.before.nodes, outcome.after.nodes) == (2, 1)
 
 
@@ -59,7 +66,7 @@ def test_a_budget_lets_a_drain_continue_while_replacements_find_nodes() -> None:
     assert [moved.pod for moved in outcome.moved] == ["default/a", "default/b"]
     # The third replacement finds no node. It used up the budget, but no other pod needs it.
     assert [waiting.pod for waiting in outcome.waiting] == ["default/c"]
-    assert outcome.removals.blocked == []
+    assert outcome.blocked == []
 
 
 def test_a_budget_blocks_a_drain_when_a_replacement_waits() -> None:
@@ -67,7 +74,7 @@ def test_a_budget_blocks_a_drain_when_a_replacement_waits() -> None:
     outcome = run(node("n1", "9"), node("n2", "1"), *pods, budget("web", WEB, 1), drain=("n1",))
     assert [moved.pod for moved in outcome.moved] == ["default/a"]
     assert [waiting.pod for waiting in outcome.waiting] == ["default/b"]
-    assert outcome.removals.blocked == [BlockedPodResult("default/c", "n1", ["default/web"])]
+    assert outcome.blocked == [BlockedPodResult("default/c", "n1", ["default/web"])]
 
 
 def test_a_pod_that_would_preempt_waits_and_preempts_only_if_the_scenario_allows_it() -> None:
@@ -80,13 +87,13 @@ def test_a_pod_that_would_preempt_waits_and_preempts_only_if_the_scenario_allows
     outcome = run(*objects, drain=("n1",))
     (waiting,) = outcome.waiting
     assert waiting.preemption is not None
-    assert (waiting.preemption.node_name, [victim.key for victim in waiting.preemption.victims]) == (
+    assert (waiting.preemption.node, waiting.preemption.victims) == (
         "n2",
         ["default/low"],
     )
     outcome = run(*objects, drain=("n1",), preempt=True)
-    assert outcome.moved == (MovedPod("default/high", "n1", "n2"),)
-    assert outcome.evicted == (EvictedPod("default/low", "n2", "default/high"),)
+    assert outcome.moved == [MovedPodResult("default/high", "n1", "n2")]
+    assert outcome.evicted == [EvictedPodResult("default/low", "n2", "default/high", [])]
     assert [(waiting.pod, waiting.source) for waiting in outcome.waiting] == [("default/low", "n2")]
 
 
@@ -102,9 +109,9 @@ def test_a_victim_may_find_another_node_and_its_budget_is_named() -> None:
         budget("web", WEB, 0),
         preempt=True,
     )
-    assert outcome.evicted == (EvictedPod("default/low", "n2", "default/new", ("default/web",)),)
-    assert outcome.moved == (MovedPod("default/new", "", "n2"), MovedPod("default/low", "n2", "n1"))
-    assert outcome.removals.violations == {"default/web": ["default/low"]}
+    assert outcome.evicted == [EvictedPodResult("default/low", "n2", "default/new", ["default/web"])]
+    assert outcome.moved == [MovedPodResult("default/new", None, "n2"), MovedPodResult("default/low", "n2", "n1")]
+    assert outcome.violated_budgets == [ViolatedBudget("default/web", ["default/low"])]
 
 
 def test_a_later_preemption_sees_the_budget_that_an_earlier_one_used() -> None:
@@ -120,25 +127,25 @@ def test_a_later_preemption_sees_the_budget_that_an_earlier_one_used() -> None:
     preemptors = [pod(name, "2", priority=9, nodeSelector=selector) for name in ("first", "second")]
     outcome = run(*nodes, *victims, *preemptors, budget("web", WEB, 1), preempt=True)
     # Without the budget the second pod would evict web-b, whose priority is lower.
-    assert outcome.evicted == (
-        EvictedPod("default/web-a", "n1", "default/first"),
-        EvictedPod("default/other", "n3", "default/second"),
-    )
+    assert outcome.evicted == [
+        EvictedPodResult("default/web-a", "n1", "default/first", []),
+        EvictedPodResult("default/other", "n3", "default/second", []),
+    ]
 
 
 def test_a_pod_of_another_scheduler_waits_for_it() -> None:
     outcome = run(node("n1"), node("n2"), pod("a", on="n1", schedulerName="other"), drain=("n1",))
-    assert outcome.moved == ()
-    assert outcome.waiting[0].attempt.reasons == ('waits for scheduler "other", which has no profile',)
+    assert outcome.moved == []
+    assert outcome.waiting[0].reasons == ['waits for scheduler "other", which has no profile']
 
 
 def test_a_scaled_workload_gains_and_loses_pods() -> None:
     objects = (node("n1", "3"), pod("a", on="n1"), pod("b", on="n1"))
     up = run(*objects, scale=(Scale("replicaset", "default", "web", 5),))
-    assert [(moved.pod, moved.target) for moved in up.moved] == [("default/web-new-0", "n1")]
+    assert [(moved.pod, moved.to) for moved in up.moved] == [("default/web-new-0", "n1")]
     assert [waiting.pod for waiting in up.waiting] == ["default/web-new-1", "default/web-new-2"]
     down = run(*objects, scale=(Scale("replicaset", "default", "web", 0),))
-    assert (down.removals.scaled_down, down.after.pods) == (["default/a", "default/b"], 0)
+    assert (down.removed, down.after.pods) == (["default/a", "default/b"], 0)
 
 
 def test_scenarios_on_one_cluster_do_not_influence_each_other() -> None:
@@ -158,9 +165,9 @@ def test_scenarios_on_one_cluster_do_not_influence_each_other() -> None:
         Scenario(scale=(Scale("replicaset", "default", "web", 3),)),
     ]
 
-    def describe(outcome: WhatIfResult) -> object:
-        waiting = [(entry.pod, entry.attempt.message) for entry in outcome.waiting]
-        return outcome.moved, waiting, outcome.evicted, outcome.removals.blocked, outcome.before, outcome.after
+    def describe(outcome: ScenarioOutcome) -> object:
+        waiting = [(entry.pod, entry.message) for entry in outcome.waiting]
+        return outcome.moved, waiting, outcome.evicted, outcome.blocked, outcome.before, outcome.after
 
     alone = [describe(make_runner(*objects)[1].run(scenario, seed=4)) for scenario in scenarios]
     _, runner = make_runner(*objects)
@@ -180,7 +187,7 @@ def test_the_cost_follows_the_nodes() -> None:
     outcome = runner.run(Scenario(remove=("n2",), add=(AddedNodes(2, "n1"),)))
     assert outcome.before.cost is not None
     assert outcome.after.cost is not None
-    assert (outcome.before.cost.total, outcome.after.cost.total) == (4.0, 6.0)
+    assert (outcome.before.cost, outcome.after.cost) == (4.0, 6.0)
 
 
 def test_a_scenario_in_steps_shows_the_changed_cluster_and_its_end_undoes_the_changes() -> None:
@@ -210,7 +217,7 @@ def test_a_waiting_pod_with_affinity_is_tried_again_after_its_neighbor_is_placed
     rules = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     follower = pod("follower", "1", affinity=rules, priority=9, preemptionPolicy="Never")
     outcome = run(node("n1"), node("n2"), pod("web", "1", on="n1", labels=WEB), follower, drain=("n1",))
-    assert outcome.moved == (MovedPod("default/web", "n1", "n2"), MovedPod("default/follower", "", "n2"))
+    assert outcome.moved == [MovedPodResult("default/web", "n1", "n2"), MovedPodResult("default/follower", None, "n2")]
 
 
 def test_the_reasons_of_a_waiting_pod_with_a_spread_constraint_are_those_after_the_last_placement() -> None:
@@ -223,7 +230,7 @@ def test_the_reasons_of_a_waiting_pod_with_a_spread_constraint_are_those_after_t
     spec = {"labels": WEB, "topologySpreadConstraints": [spread]}
     nodes = [node("a1", "1", zone="a"), node("a2", "1", zone="a"), node("b1", "1", zone="b")]
     outcome = run(*nodes, pod("w1", on="a1", **spec), pod("w2", **spec, priority=9), pod("x", on="b1"), pod("y"))
-    assert [waiting.attempt.reasons for waiting in outcome.waiting] == [("Insufficient cpu",)]
+    assert [waiting.reasons for waiting in outcome.waiting] == [["Insufficient cpu"]]
 
 
 def test_the_changes_of_a_copy_are_not_undone() -> None:

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from extender.answers.planning import ScenarioOutcome
 from extender.app import wiring
 from extender.planning.scenario import AddedNodes, Scale, Scenario
-from extender.planning.what_if import WhatIfResult, WhatIfRunner
+from extender.planning.what_if import WhatIfRunner
 from extender.planning.what_if_report import format_what_if, make_what_if_values
 from tests.unit.planning.clusters import SETUP, budget, make_cache, node, pod
 
@@ -19,7 +20,7 @@ CLUSTER = (
 )
 
 
-def run(*objects: dict[str, Any], **changes: Any) -> WhatIfResult:
+def run(*objects: dict[str, Any], **changes: Any) -> ScenarioOutcome:
     runner = WhatIfRunner(make_cache(*objects), SETUP.profiles, wiring.make_runtime(), lambda priced: None)
     return runner.run(Scenario(**changes))
 

@@ -39,7 +39,7 @@ class Cluster:
 def test_an_answer_has_the_outcome_and_the_maps_and_changes_nothing() -> None:
     cluster = Cluster()
     answer = asyncio.run(cluster.make_answers().answer(DRAIN))
-    assert [(moved.pod, moved.target) for moved in answer.outcome.moved] == [("default/a", "n2"), ("default/b", "n2")]
+    assert [(moved.pod, moved.to) for moved in answer.outcome.moved] == [("default/a", "n2"), ("default/b", "n2")]
     assert answer.maps["before"]["pods"] == [2, 0]
     assert answer.maps["after"]["pods"] == [0, 2]
     assert len(cluster.cache.snapshot().pods_on("n1")) == 2
