@@ -33,10 +33,7 @@ def make_simulation_values(simulation: Simulation, seed: int) -> dict[str, Any]:
         "placements": [
             {
                 "pod": placement.pod,
-                "node": placement.node or None,
-                "message": placement.message or None,
-                "reasons": list(placement.reasons),
-                "reasonCodes": list_reason_codes(placement.reasons),
+                **make_placement_values(placement),
                 "preemption": _make_preemption_values(placement),
             }
             for placement in simulation.placements
@@ -64,6 +61,16 @@ def make_simulation_values(simulation: Simulation, seed: int) -> dict[str, Any]:
         "emptiest": msgspec.to_builtins(usage_after.list_emptiest_nodes(_MAX_NODES)),
         "notRecorded": [get_plural(kind) for kind in simulation.missing_kinds],
         "warnings": simulation.warnings,
+    }
+
+
+def make_placement_values(placement: PodPlacement) -> dict[str, Any]:
+    """Return the node of a pod, or the reasons why it has none."""
+    return {
+        "node": placement.node or None,
+        "message": placement.message or None,
+        "reasons": list(placement.reasons),
+        "reasonCodes": list_reason_codes(placement.reasons),
     }
 
 

@@ -13,21 +13,26 @@ class StoppingNodes(AnswerPart):
 
     reasons: Reasons
     reason_codes: ReasonCodes
-    plugins: list[str]
+    plugins: Annotated[list[str], Meta(description="The plugins with these reasons, each once.")]
     count: int
-    nodes: list[str]
+    nodes: Annotated[list[str], Meta(description="In the order of the cluster; none if the reasons concern no node.")]
 
 
-class FitsOfShape(AnswerPart):
+class FitCount(AnswerPart):
     """The number of copies of one pod that fit."""
 
     pod: PodKey
     fits: int
     limit_reached: Annotated[bool, Meta(description="Whether the count stopped at --limit.")]
     last: Annotated[str | None, Meta(description="The node of the last copy.")]
-    placed: Annotated[dict[str, int], Meta(description="The number of copies by node.")]
+    placed: Annotated[dict[str, int], Meta(description="The number of copies by node, the largest number first.")]
     stopped_by: list[StoppingNodes]
-    message: str | None
+    message: Annotated[str | None, Meta(description="kube-scheduler's message about the next copy.")]
+
+
+class FitsOfShape(FitCount):
+    """The number of copies of one pod that fit, and the number of its workloads."""
+
     replicas: Annotated[int, Meta(description="The number of pods of the workload; 1 for a pod.")]
     workloads: Annotated[int, Meta(description="How many times the whole workload fits.")]
 

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from extender.analysis.resource_format import format_amount, format_percent
 from extender.analysis.simulate import PodPlacement
+from extender.analysis.simulation_text import make_placement_values
 from extender.analysis.text_table import format_count, format_table
 from extender.analysis.utilization import PODS_RESOURCE, ClusterUsage
-from extender.answers.reason_codes import list_reason_codes
 from extender.planning.compare import Comparison, Outcome
 
 _MAX_LINES: Final = 20
@@ -21,22 +21,13 @@ def make_comparison_values(comparison: Comparison, seed: int) -> dict[str, Any]:
         "different": [
             {
                 "pod": difference.first.pod,
-                "first": _make_placement_values(difference.first),
-                "second": _make_placement_values(difference.second),
+                "first": make_placement_values(difference.first),
+                "second": make_placement_values(difference.second),
             }
             for difference in comparison.differences
         ],
         "first": _make_outcome_values(comparison.first),
         "second": _make_outcome_values(comparison.second),
-    }
-
-
-def _make_placement_values(placement: PodPlacement) -> dict[str, Any]:
-    return {
-        "node": placement.node or None,
-        "message": placement.message or None,
-        "reasons": list(placement.reasons),
-        "reasonCodes": list_reason_codes(placement.reasons),
     }
 
 

@@ -1,36 +1,14 @@
 """Count how many more copies of a pod fit into a cluster, and find what stops the next copy."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from extender.analysis.pod_placer import Attempt, PodPlacer
+from extender.answers.planning import FitCount, StoppingNodes
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.planning.departures import make_pending_pod
-from extender.planning.node_rejections import NodeGroup, group_rejecting_nodes
-
-
-@dataclass(frozen=True, slots=True)
-class FitCount:
-    """The number of copies of a pod that fit.
-
-    Attributes:
-        pod: the pod that is copied.
-        count: the number of copies that fit.
-        copies_by_node: the number of copies on each node, the largest number first, then by name.
-        last_node: the node of the last copy; empty if no copy fits.
-        failed_attempt: the failed attempt to place the next copy; None if the limit was reached.
-        stopped_by: the nodes that reject the next copy, grouped by their reasons; one group without nodes if the copy
-            failed for a reason that concerns no node.
-    """
-
-    pod: Pod
-    count: int
-    copies_by_node: Mapping[str, int]
-    last_node: str
-    failed_attempt: Attempt | None
-    stopped_by: tuple[NodeGroup, ...]
+from extender.planning.node_rejections import group_rejecting_nodes, make_stopping_nodes
 
 
 def count_fitting_copies(
@@ -65,15 +43,22 @@ def count_fitting_copies(
     for copy in copies:
         cache.remove_pod(copy.metadata.uid)
     counts = sorted(Counter(nodes).items(), key=lambda item: (-item[1], item[0]))
-    stopped_by = _group_reasons(failed_attempt, names)
-    return FitCount(pod, len(nodes), dict(counts), nodes[-1] if nodes else "", failed_attempt, stopped_by)
+    return FitCount(
+        pod.key,
+        len(nodes),
+        failed_attempt is None,
+        nodes[-1] if nodes else None,
+        dict(counts),
+        _group_reasons(failed_attempt, names),
+        None if failed_attempt is None else failed_attempt.message,
+    )
 
 
-def _group_reasons(failed_attempt: Attempt | None, names: list[str]) -> tuple[NodeGroup, ...]:
+def _group_reasons(failed_attempt: Attempt | None, names: list[str]) -> list[StoppingNodes]:
     if failed_attempt is None:
-        return ()
+        return []
     if failed_attempt.failure is None:
-        return (NodeGroup(failed_attempt.reasons, (), ()),)
+        return [make_stopping_nodes(failed_attempt.reasons, (), ())]
     return group_rejecting_nodes(failed_attempt.failure, names)
 
 

@@ -1,57 +1,39 @@
-"""Format the number of copies that fit as text, or convert it to plain values."""
+"""Format the number of copies that fit as text."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from extender.analysis.text_table import format_count, format_table, join_first
-from extender.planning.fits import FitCount
-from extender.planning.node_rejections import NodeGroup
+from extender.answers.planning import FitCount, StoppingNodes
 
 _MAX_GROUPS: Final = 10
-
-
-def make_fit_values(result: FitCount) -> dict[str, Any]:
-    """Return a result as plain values, always with the same keys.
-
-    `fits` is the number of copies, `placed` the number by node, `stoppedBy` the nodes by reasons. `message` is
-    kube-scheduler's message about the next copy, or None if the limit was reached.
-    """
-    return {
-        "pod": result.pod.key,
-        "fits": result.count,
-        "limitReached": result.failed_attempt is None,
-        "last": result.last_node or None,
-        "placed": dict(result.copies_by_node),
-        "stoppedBy": [group.to_values() for group in result.stopped_by],
-        "message": result.failed_attempt.message if result.failed_attempt is not None else None,
-    }
 
 
 def format_fit(result: FitCount, note: str = "") -> str:
     """Return the report about one pod: the number, *note*, what stops the next copy, and the copies by node."""
     lines = [_format_first_line(result), *([note] if note else [])]
-    if result.last_node:
-        lines.append(f"The last copy is on {result.last_node}.")
-    if result.failed_attempt is not None:
+    if result.last is not None:
+        lines.append(f"The last copy is on {result.last}.")
+    if result.message is not None:
         lines += [
             "",
             "What stops the next copy",
             *format_node_groups(result.stopped_by),
             "",
-            result.failed_attempt.message,
+            result.message,
         ]
-    if result.copies_by_node:
-        lines += ["", "Copies by node", *_format_copies(result.copies_by_node)]
+    if result.placed:
+        lines += ["", "Copies by node", *_format_copies(result.placed)]
     return "\n".join(lines) + "\n"
 
 
 def _format_first_line(result: FitCount) -> str:
-    key = result.pod.key
-    if result.failed_attempt is None:
-        return f"At least {format_copies(result.count, key)}; the count stopped at the limit."
-    if not result.count:
+    key = result.pod
+    if result.limit_reached:
+        return f"At least {format_copies(result.fits, key)}; the count stopped at the limit."
+    if not result.fits:
         return f"No copy of {key} fits."
-    return f"{format_copies(result.count, key)}."
+    return f"{format_copies(result.fits, key)}."
 
 
 def format_copies(count: int, key: str) -> str:
@@ -59,7 +41,7 @@ def format_copies(count: int, key: str) -> str:
     return f"1 more copy of {key} fits" if count == 1 else f"{count} more copies of {key} fit"
 
 
-def format_node_groups(groups: Sequence[NodeGroup]) -> list[str]:
+def format_node_groups(groups: Sequence[StoppingNodes]) -> list[str]:
     """Return one line for each group of nodes: the number of nodes, their reasons, and the first names."""
     rows = [
         (
@@ -99,5 +81,5 @@ def format_fit_table(results: Sequence[FitCount]) -> str:
         other_count = len(result.stopped_by) - 1
         if other_count > 0:
             reason += f", and {format_count(other_count, 'other group')} of nodes"
-        rows.append((result.pod.key, str(result.count), result.last_node or "-", reason))
+        rows.append((result.pod, str(result.fits), result.last or "-", reason))
     return "\n".join(format_table(rows, right_aligned=[1], indent="")) + "\n"

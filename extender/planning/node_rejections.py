@@ -1,42 +1,21 @@
 """Group the nodes that reject a pod by their reasons."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from extender.answers.planning import StoppingNodes
 from extender.answers.reason_codes import list_reason_codes
 from extender.cycle.decision import ScheduleFailure
 from extender.cycle.diagnosis import Diagnosis
 
 
-@dataclass(frozen=True, slots=True)
-class NodeGroup:
-    """Nodes that reject a pod for the same reasons.
-
-    Attributes:
-        reasons: the reasons, in the order of the plugins.
-        plugins: the names of the plugins with these reasons, each once.
-        nodes: the names of the nodes, in the order of the cluster; empty if the reasons are not about nodes.
-    """
-
-    reasons: tuple[str, ...]
-    plugins: tuple[str, ...]
-    nodes: tuple[str, ...]
-
-    def to_values(self) -> dict[str, Any]:
-        """Return the group as plain values."""
-        return {
-            "reasons": list(self.reasons),
-            "reasonCodes": list_reason_codes(self.reasons),
-            "plugins": list(self.plugins),
-            "count": len(self.nodes),
-            "nodes": list(self.nodes),
-        }
+def make_stopping_nodes(reasons: Sequence[str], plugins: Sequence[str], nodes: Sequence[str]) -> StoppingNodes:
+    """Return the nodes that reject a pod for the same reasons, with the codes of the reasons."""
+    return StoppingNodes(list(reasons), list_reason_codes(reasons), list(plugins), len(nodes), list(nodes))
 
 
-def group_rejecting_nodes(failure: ScheduleFailure, names: Sequence[str]) -> tuple[NodeGroup, ...]:
+def group_rejecting_nodes(failure: ScheduleFailure, names: Sequence[str]) -> list[StoppingNodes]:
     """Return the nodes of a failed attempt in groups of equal reasons, the largest group first.
 
     If an error ended the attempt, or if PreFilter rejected the pod, there is one group with this reason.
@@ -49,14 +28,14 @@ def group_rejecting_nodes(failure: ScheduleFailure, names: Sequence[str]) -> tup
     status = diagnosis.error or diagnosis.pre_filter_run.status
     if status is not None and (status.reasons or not diagnosis.rejections):
         plugins = (status.plugin,) if status.plugin else ()
-        nodes = tuple(names) if diagnosis.error is None else ()
-        return (NodeGroup(status.reasons or (status.message,), plugins, nodes),)
+        nodes = names if diagnosis.error is None else ()
+        return [make_stopping_nodes(status.reasons or (status.message,), plugins, nodes)]
     if diagnosis.node_count == 0:
-        return (NodeGroup((failure.message,), (), ()),)
-    return tuple(sorted(_group_rows(diagnosis, names), key=lambda group: (-len(group.nodes), group.reasons)))
+        return [make_stopping_nodes((failure.message,), (), ())]
+    return sorted(_group_rows(diagnosis, names), key=lambda group: (-group.count, group.reasons))
 
 
-def _group_rows(diagnosis: Diagnosis, names: Sequence[str]) -> list[NodeGroup]:
+def _group_rows(diagnosis: Diagnosis, names: Sequence[str]) -> list[StoppingNodes]:
     """Return one group for each distinct set of rejections."""
     rejected_rows = np.flatnonzero(~diagnosis.feasible)
     if not len(rejected_rows):
@@ -69,11 +48,11 @@ def _group_rows(diagnosis: Diagnosis, names: Sequence[str]) -> list[NodeGroup]:
     groups = []
     for number in range(columns.shape[1]):
         rejections = [diagnosis.rejections[index] for index in np.flatnonzero(columns[:, number])]
-        nodes = tuple(names[row] for row in rejected_rows[group_of_row == number].tolist())
+        nodes = [names[row] for row in rejected_rows[group_of_row == number].tolist()]
         if rejections:
             plugins = tuple(dict.fromkeys(rejection.plugin for rejection in rejections))
-            groups.append(NodeGroup(tuple(rejection.reason.text for rejection in rejections), plugins, nodes))
+            groups.append(make_stopping_nodes([rejection.reason.text for rejection in rejections], plugins, nodes))
         else:  # excluded by PreFilter plugins
             run = diagnosis.pre_filter_run
-            groups.append(NodeGroup((run.excluded_reason,), run.restricting_plugins, nodes))
+            groups.append(make_stopping_nodes((run.excluded_reason,), run.restricting_plugins, nodes))
     return groups

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
+
 from extender.analysis.pod_selection import PodSelection
 from extender.analysis.recorded_cluster import Recording, parse_recording
 from extender.analysis.required_kinds import get_plural
 from extender.analysis.resource_format import format_amount, format_percent
 from extender.analysis.text_table import format_count, format_table
 from extender.analysis.utilization import PODS_RESOURCE, calculate_cluster_usage
+from extender.answers.planning import FitCount
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
@@ -18,8 +21,8 @@ from extender.cli.planning.cluster_input import group_replicated_pods, select_po
 from extender.cli.planning.rebalance_target import find_target_pods
 from extender.cli.planning.scenario_input import ScenarioFlags, copy_new_pods, read_scenario
 from extender.config.documents import dump_yaml
-from extender.planning.fits import FitCount, count_fitting_copies
-from extender.planning.fits_report import format_fit, format_fit_table, make_fit_values
+from extender.planning.fits import count_fitting_copies
+from extender.planning.fits_report import format_fit, format_fit_table
 from extender.planning.rebalance.empty_nodes import empty_nodes
 from extender.planning.rebalance.fix_violations import fix_violations
 from extender.planning.rebalance.make_room import make_room
@@ -114,7 +117,7 @@ def answer_fits(loaded: LoadedCluster, manifest: str, like: str, namespace: str,
         cache, pods = loaded.cluster.cache, loaded.find_pods(like, namespace)[:1]
     results = _count(loaded, cache, pods, limit)
     if full:
-        return dump_yaml({"shapes": [make_fit_values(result) for result in results]})
+        return dump_yaml({"shapes": msgspec.to_builtins(results)})
     return format_fit(results[0]) if len(results) == 1 else format_fit_table(results)
 
 

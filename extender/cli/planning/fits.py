@@ -3,18 +3,20 @@
 import sys
 from typing import Annotated, Any, Final
 
+import msgspec
 import typer
 
 from extender.analysis.pending_pods import nominate_pending_pods
 from extender.analysis.pod_placer import PodPlacer
+from extender.answers.planning import FitCount
 from extender.answers.schema_version import AnswerKind
 from extender.cli import options
 from extender.cli.exit_status import FITS, WAITS, exit_with
 from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster
 from extender.cli.planning.cluster_input import ReplicatedPod, read_replicated_pods
 from extender.cli.recording_options import make_offline_runtime, redirect_plugin_output, write_answer
-from extender.planning.fits import FitCount, count_fitting_copies
-from extender.planning.fits_report import format_fit, format_fit_table, make_fit_values
+from extender.planning.fits import count_fitting_copies
+from extender.planning.fits_report import format_fit, format_fit_table
 
 _EPILOG: Final = """\b
 Examples:
@@ -79,7 +81,7 @@ def fits(
     write_answer(
         output, kind, lambda: _make_values(results, replicated_pods), lambda: _format_text(results, replicated_pods)
     )
-    exit_with(FITS if all(result.count for result in results) else WAITS, enabled=exit_code)
+    exit_with(FITS if all(result.fits for result in results) else WAITS, enabled=exit_code)
 
 
 def _show_progress(count: int) -> None:
@@ -92,9 +94,9 @@ def _show_progress(count: int) -> None:
 def _make_values(results: list[FitCount], replicated_pods: list[ReplicatedPod]) -> dict[str, Any]:
     values = [
         {
-            **make_fit_values(result),
+            **msgspec.to_builtins(result),
             "replicas": replicated_pod.replicas,
-            "workloads": result.count // replicated_pod.replicas,
+            "workloads": result.fits // replicated_pod.replicas,
         }
         for result, replicated_pod in zip(results, replicated_pods, strict=True)
     ]
@@ -104,6 +106,6 @@ def _make_values(results: list[FitCount], replicated_pods: list[ReplicatedPod]) 
 def _format_text(results: list[FitCount], replicated_pods: list[ReplicatedPod]) -> str:
     if len(results) > 1:
         return format_fit_table(results)
-    replicas, count = replicated_pods[0].replicas, results[0].count
+    replicas, count = replicated_pods[0].replicas, results[0].fits
     note = f"That is {count // replicas} times all {replicas} pods of the workload." if replicas > 1 else ""
     return format_fit(results[0], note)

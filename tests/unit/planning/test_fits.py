@@ -29,19 +29,19 @@ def make_placer(cache: Cache, seed: int = 0) -> PodPlacer:
 def test_copies_fill_the_free_resources_and_the_next_one_names_what_is_missing() -> None:
     cache = make_cache(node("n1", "4"), node("n2", "2"), node("n3", pods=1), pod("old", "1", on="n1"))
     result = count_fitting_copies(cache, decode_pod(pod("web")), make_placer(cache), limit=100)
-    assert (result.count, result.copies_by_node) == (6, {"n1": 3, "n2": 2, "n3": 1})
+    assert (result.fits, result.placed) == (6, {"n1": 3, "n2": 2, "n3": 1})
     assert [(group.reasons, group.nodes) for group in result.stopped_by] == [
-        (("Insufficient cpu",), ("n1", "n2")),
-        (("Too many pods",), ("n3",)),
+        (["Insufficient cpu"], ["n1", "n2"]),
+        (["Too many pods"], ["n3"]),
     ]
-    assert result.failed_attempt is not None
-    assert result.failed_attempt.message.startswith("0/3 nodes are available: 1 Too many pods, 2 Insufficient cpu.")
+    assert result.message is not None
+    assert result.message.startswith("0/3 nodes are available: 1 Too many pods, 2 Insufficient cpu.")
 
 
 def test_the_cluster_is_the_same_afterwards() -> None:
     cache = make_cache(node("n1", "4"))
     web = decode_pod(pod("web"))
-    counts = [count_fitting_copies(cache, web, make_placer(cache), limit=9).count for _ in range(2)]
+    counts = [count_fitting_copies(cache, web, make_placer(cache), limit=9).fits for _ in range(2)]
     assert counts == [4, 4]
     assert (list(cache.assigned_pods), list(cache.pending_pods)) == ([], [])
 
@@ -49,17 +49,17 @@ def test_the_cluster_is_the_same_afterwards() -> None:
 def test_the_count_stops_at_the_limit() -> None:
     cache = make_cache(node("n1", "4"))
     result = count_fitting_copies(cache, decode_pod(pod("web")), make_placer(cache), limit=2)
-    assert (result.count, result.last_node, result.failed_attempt, result.stopped_by) == (2, "n1", None, ())
+    assert (result.fits, result.last, result.message, result.stopped_by) == (2, "n1", None, [])
 
 
 def test_a_spread_constraint_stops_the_copies_although_nodes_have_space() -> None:
     cache = make_cache(node("a1", "1", zone="a"), node("b1", "9", zone="b"))
     web = decode_pod(pod("web", labels={"app": "a"}, topologySpreadConstraints=SPREAD))
     result = count_fitting_copies(cache, web, make_placer(cache), limit=100)
-    assert (result.count, result.copies_by_node) == (3, {"b1": 2, "a1": 1})
+    assert (result.fits, result.placed) == (3, {"b1": 2, "a1": 1})
     assert [(group.reasons, group.nodes) for group in result.stopped_by] == [
-        (("Insufficient cpu",), ("a1",)),
-        (("node(s) didn't match pod topology spread constraints",), ("b1",)),
+        (["Insufficient cpu"], ["a1"]),
+        (["node(s) didn't match pod topology spread constraints"], ["b1"]),
     ]
 
 
@@ -67,9 +67,9 @@ def test_a_gated_pod_does_not_fit_at_all() -> None:
     web = decode_pod(pod("web", schedulingGates=[{"name": "x"}]))
     cache = make_cache(node("n1"))
     result = count_fitting_copies(cache, web, make_placer(cache), limit=100)
-    assert (result.count, result.last_node) == (0, "")
+    assert (result.fits, result.last) == (0, None)
     assert [group.reasons for group in result.stopped_by] == [
-        ("not enqueued because of SchedulingGates: waiting for scheduling gates: [x]",)
+        ["not enqueued because of SchedulingGates: waiting for scheduling gates: [x]"]
     ]
 
 
@@ -86,6 +86,6 @@ def test_the_copies_are_placed_as_simulate_places_them(seed: int) -> None:
     cache = load_cache(parse_recording(as_list([*nodes, *pods, *copies]).encode(), "test"))
     placements = simulate(cache, SETUP.profiles, wiring.make_runtime(), SimulationOptions(seed)).placements
     placed = [placement.node for placement in placements if placement.node]
-    assert result.count == len(placed) < 60
-    assert result.copies_by_node == {name: placed.count(name) for name in result.copies_by_node}
-    assert result.last_node == placed[-1]
+    assert result.fits == len(placed) < 60
+    assert result.placed == {name: placed.count(name) for name in result.placed}
+    assert result.last == placed[-1]

@@ -1,9 +1,12 @@
 """The report of the copies that fit, as text, table and plain values."""
 
+import msgspec
+
 from extender.analysis.pod_placer import PodPlacer
+from extender.answers.planning import FitCount
 from extender.app import wiring
-from extender.planning.fits import FitCount, count_fitting_copies
-from extender.planning.fits_report import format_fit, format_fit_table, make_fit_values
+from extender.planning.fits import count_fitting_copies
+from extender.planning.fits_report import format_fit, format_fit_table
 from tests.unit.planning.clusters import SETUP, decode_pod, make_cache, node, pod
 
 
@@ -15,15 +18,15 @@ def count(cpu: str = "1", limit: int = 100, **spec: object) -> FitCount:
 
 def test_the_text_has_the_number_the_reasons_and_the_copies_by_node() -> None:
     result = count()
-    assert result.failed_attempt is not None
+    assert result.message is not None
     assert format_fit(result) == (
         "11 more copies of default/web fit.\n"
-        f"The last copy is on {result.last_node}.\n"
+        f"The last copy is on {result.last}.\n"
         "\n"
         "What stops the next copy\n"
         "  6 nodes  Insufficient cpu  n0, n1, n2 and 3 more\n"
         "\n"
-        f"{result.failed_attempt.message}\n"
+        f"{result.message}\n"
         "\n"
         "Copies by node\n"
         "  2  on each of 5 nodes  n0, n1, n2 and 2 more\n"
@@ -32,7 +35,7 @@ def test_the_text_has_the_number_the_reasons_and_the_copies_by_node() -> None:
 
 
 def test_the_values_always_have_the_same_keys() -> None:
-    stopped, limited = make_fit_values(count()), make_fit_values(count(limit=1))
+    stopped, limited = msgspec.to_builtins(count()), msgspec.to_builtins(count(limit=1))
     assert list(stopped) == list(limited) == ["pod", "fits", "limitReached", "last", "placed", "stoppedBy", "message"]
     assert (stopped["fits"], stopped["placed"]["small"], stopped["limitReached"]) == (11, 1, False)
     assert [(group["reasons"], group["count"]) for group in stopped["stoppedBy"]] == [(["Insufficient cpu"], 6)]
