@@ -4,7 +4,6 @@ import asyncio
 import shutil
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import typer
@@ -16,6 +15,7 @@ from extender.app.options import ScheduleOptions
 from extender.app.schedule import run
 from extender.app.startup import StartError
 from extender.cli.flag_help import format_help
+from extender.cli.live.replaced_file import open_replaced_file
 from extender.cli.pflag import parse
 from extender.cli.schedule_flags import FLAGS, GROUPS
 from extender.cli.schedule_options import make_schedule_options
@@ -119,7 +119,8 @@ def _print_version(form: str) -> int:
 
 def _write_configuration(options: ScheduleOptions, file: str) -> int:
     try:
-        Path(file).write_text(options.setup.render_with_defaults())
+        with open_replaced_file(file) as stream:
+            stream.write(options.setup.render_with_defaults().encode())
     except OSError as error:
         return _report_errors(f"--write-config-to: {file}: {error.strerror or error}")
     write_error(f"wrote the configuration to {file}")

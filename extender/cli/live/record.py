@@ -1,10 +1,8 @@
 """`extender record`: write a live cluster to a file that the other commands read."""
 
-import os
 import sys
 from importlib import import_module
-from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -14,6 +12,7 @@ from extender.analysis.recording_writer import write_recording
 from extender.analysis.required_kinds import RECORDED_KINDS, get_plural
 from extender.cli import options
 from extender.cli.live.cluster_options import ClusterOptions, warn_about_unreadable_kinds
+from extender.cli.live.replaced_file import open_replaced_file
 from extender.cli.terminal import ProgressBar, write_error
 
 _STDOUT: Final = ("-", "/dev/stdout")
@@ -73,22 +72,9 @@ def write_recording_file(recording: Recording, output: str, prefixes: tuple[str,
     """
     if output in _STDOUT:
         return write_recording(recording, sys.stdout.buffer, compress=False, annotation_prefixes=prefixes)
-    path, compress = Path(output), output.endswith(".gz")
-    partial_path = path.with_name(f".{path.name}.partial")
-    file: BinaryIO
     try:
-        if path.is_char_device() or path.is_fifo():
-            with path.open("wb") as file:
-                return write_recording(recording, file, compress=compress, annotation_prefixes=prefixes)
-        partial_path.unlink(missing_ok=True)  # another user may have made it, or a link to another file
-        descriptor = os.open(partial_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                count = write_recording(recording, file, compress=compress, annotation_prefixes=prefixes)
-            partial_path.replace(path)
-        except BaseException:
-            partial_path.unlink(missing_ok=True)
-            raise
+        with open_replaced_file(output, 0o600) as file:
+            compress = output.endswith(".gz")
+            return write_recording(recording, file, compress=compress, annotation_prefixes=prefixes)
     except OSError as error:
         raise make_input_error(output, f"cannot be written: {error.strerror}") from error
-    return count

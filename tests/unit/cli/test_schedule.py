@@ -1,5 +1,7 @@
 """`extender schedule`: every error is one line with status 1; help, version and the written configuration."""
 
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,20 @@ def test_the_written_configuration_includes_the_changes_of_flags(tmp_path: Path,
     assert "name: NodeResourcesFit" in file.read_text()
     assert run_command([f"--write-config-to={tmp_path}/no/x"], _never) == 1
     assert capsys.readouterr().err.endswith("/no/x: No such file or directory\n")
+
+
+def test_a_failure_to_write_the_configuration_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "full.yaml").write_text("old")
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "replace", fail)
+    assert run_command([f"--write-config-to={tmp_path}/full.yaml"], _never) == 1
+    assert capsys.readouterr().err.endswith("/full.yaml: No space left on device\n")
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"full.yaml": "old"}
 
 
 def test_help_shows_groups_types_defaults_and_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
