@@ -25,6 +25,15 @@
 {{- if and (ne .Values.mode "standalone") (eq .Values.extender.filterAnswer "best") (not (has "filter" .Values.extender.verbs)) -}}
 {{- fail "extender.filterAnswer: best needs the verb filter in extender.verbs" -}}
 {{- end -}}
+{{- $election := .Values.scheduler.config.leaderElection | default dict -}}
+{{- if and (eq .Values.mode "standalone") (gt (int .Values.replicaCount) 1) (eq (toString $election.leaderElect) "false") -}}
+{{- fail "scheduler.config.leaderElection.leaderElect: must not be false with more than one replica: each would place the same pods" -}}
+{{- end -}}
+{{- range $field, $wanted := dict "resourceName" (include "extender.leaseName" .) "resourceNamespace" .Release.Namespace -}}
+{{- if and (eq $.Values.mode "standalone") $.Values.rbac.create (ne (get $election $field | default $wanted) $wanted) -}}
+{{- fail (printf "scheduler.config.leaderElection.%s: must be %s, the Lease in the role; use the value leaderElection instead" $field $wanted) -}}
+{{- end -}}
+{{- end -}}
 {{- if ne .Values.mode "service" -}}
 {{- if and (eq .Values.podSchedulerName .Values.schedulerName) (ne .Values.schedulerName "default-scheduler") -}}
 {{- fail (printf "podSchedulerName: must differ from schedulerName (%s): no scheduler would place the first pod" .Values.schedulerName) -}}
