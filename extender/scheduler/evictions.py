@@ -31,6 +31,10 @@ Source: pkg/scheduler/framework/preemption/executor.go, Executor.actuatePodGroup
 """
 
 
+EvictionPlan = Candidate | GroupPreemptionPlan
+"""The victims to evict, for a pod or for a group."""
+
+
 @dataclass(frozen=True, slots=True)
 class Preemptor:
     """The pod or pod group for which pods are evicted.
@@ -66,16 +70,6 @@ class Preemptor:
         return f"{self.kind} {self.object.metadata.namespace}/{self.object.metadata.name}"
 
 
-def preempt(context: SchedulerContext, preemptor: Pod, candidate: Candidate) -> None:
-    """Evict the victims of *candidate* for *preemptor*, in the background.
-
-    Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.36).
-    """
-    if any(not victim.terminating for victim in candidate.victims):
-        _clear_lower_priority_nominations(context, preemptor, candidate.node_name)
-    _evict_victims(context, Preemptor(preemptor, (preemptor,)), candidate.victims, candidate.num_pdb_violations)
-
-
 async def preempt_in_cycle(context: SchedulerContext, preemptor: Pod, result: PostFilterResult) -> PostFilterResult:
     """Evict the victims of *result* now. Return it without its plan, or an error if a victim cannot be evicted.
 
@@ -86,10 +80,7 @@ async def preempt_in_cycle(context: SchedulerContext, preemptor: Pod, result: Po
     if not isinstance(result.plan, PreemptionPlan):
         return result
     candidate = result.plan.best_candidate
-    error = await _evict_now(
-        context, Preemptor(preemptor, (preemptor,)), candidate.victims, candidate.num_pdb_violations
-    )
-    if error:
+    if error := await evict_now(context, Preemptor(preemptor, (preemptor,)), candidate):
         return PostFilterResult(error_status(f"preemption: {error}"))
     _clear_lower_priority_nominations(context, preemptor, candidate.node_name)
     return replace(result, plan=None)
@@ -101,11 +92,15 @@ def execute_post_filter_plans(context: SchedulerContext, pod: Pod, plans: Iterab
     The victims of the best candidate of a `PreemptionPlan` are evicted. The calls of an `ApiPlan`, such as the
     deallocation of a claim, are made in order. If a call fails, the pod is activated, so that it is retried.
 
-    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PostFilter (1.36).
+    Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync;
+    pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PostFilter (1.36).
     """
     for plan in plans:
         if isinstance(plan, PreemptionPlan):
-            preempt(context, pod, plan.best_candidate)
+            candidate = plan.best_candidate
+            if any(not victim.terminating for victim in candidate.victims):
+                _clear_lower_priority_nominations(context, pod, candidate.node_name)
+            evict_in_background(context, Preemptor(pod, (pod,)), candidate)
         elif isinstance(plan, ApiPlan):
             run_in_background(context, _make_calls(context, pod, plan))
 
@@ -127,46 +122,18 @@ def _activate_pods(context: SchedulerContext, pods: Iterable[Pod]) -> None:
     context.wake()
 
 
-def preempt_for_group(context: SchedulerContext, group: Group, pods: Sequence[Pod], plan: GroupPreemptionPlan) -> None:
-    """Evict the victims of *plan* for *group*, in the background.
-
-    Nominations are not cleared, because no node is selected for the members yet.
+async def evict_now(context: SchedulerContext, preemptor: Preemptor, plan: EvictionPlan) -> str:
+    """Evict all victims of *plan* concurrently, and return the first error; empty if there is none.
 
     Source: pkg/scheduler/framework/preemption/executor.go, Executor.actuatePodGroupPreemption (1.36).
     """
-    _evict_victims(
-        context, Preemptor(group, tuple(pods)), plan.victims, plan.num_pdb_violations, plan.num_group_disruptions
-    )
-
-
-async def preempt_for_group_in_cycle(
-    context: SchedulerContext, group: Group, pods: Sequence[Pod], plan: GroupPreemptionPlan
-) -> str:
-    """Evict the victims of *plan* for *group* now. Return why a victim could not be evicted; empty if all were.
-
-    Source: pkg/scheduler/framework/preemption/executor.go, Executor.actuatePodGroupPreemption (1.36).
-    """
-    preemptor = Preemptor(group, tuple(pods))
-    return await _evict_now(
-        context, preemptor, plan.victims, plan.num_pdb_violations, group_count=plan.num_group_disruptions
-    )
-
-
-async def _evict_now(
-    context: SchedulerContext,
-    preemptor: Preemptor,
-    victims: Sequence[AssignedPodInfo],
-    pdb_violations: int,
-    group_count: int = 0,
-) -> str:
-    """Evict all victims concurrently, and return the first error; empty if there is none."""
-    context.metrics.observe_preemption(preemptor.kind, len(victims), group_count, pdb_violations)
+    _observe_preemption(context, preemptor, plan)
     start_time, message = context.clock.monotonic(), ""
     try:
         await asyncio.gather(
             *(
                 _evict(context, preemptor, victim)
-                for victim in victims
+                for victim in plan.victims
                 if not victim.terminating and not _cancel_binding(context, preemptor, victim)
             )
         )
@@ -178,25 +145,26 @@ async def _evict_now(
     return message
 
 
-def _evict_victims(
-    context: SchedulerContext,
-    preemptor: Preemptor,
-    victims: Sequence[AssignedPodInfo],
-    pdb_violations: int,
-    group_count: int = 0,
-) -> None:
-    release = context.profiles[preemptor.scheduler_name].release
-    non_terminating_victims = [victim for victim in victims if not victim.terminating]
-    if non_terminating_victims or release.observes_terminating_victims:
-        context.metrics.observe_preemption(preemptor.kind, len(victims), group_count, pdb_violations)
-    if not non_terminating_victims:
+def evict_in_background(context: SchedulerContext, preemptor: Preemptor, plan: EvictionPlan) -> None:
+    """Evict the victims of *plan* in the background. The nominations for their nodes stay.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync,
+    Executor.actuatePodGroupPreemption (1.36).
+    """
+    victims = [victim for victim in plan.victims if not victim.terminating]
+    if victims or context.profiles[preemptor.scheduler_name].release.observes_terminating_victims:
+        _observe_preemption(context, preemptor, plan)
+    if not victims:
         return
-    victims_to_delete = [
-        victim for victim in non_terminating_victims if not _cancel_binding(context, preemptor, victim)
-    ]
+    victims_to_delete = [victim for victim in victims if not _cancel_binding(context, preemptor, victim)]
     _get_last_victims(context, preemptor)[preemptor.uid] = None
-    deletes_last_victim = victims_to_delete[-1:] == non_terminating_victims[-1:]
+    deletes_last_victim = victims_to_delete[-1:] == victims[-1:]
     run_in_background(context, _evict_all(context, preemptor, victims_to_delete, deletes_last_victim))
+
+
+def _observe_preemption(context: SchedulerContext, preemptor: Preemptor, plan: EvictionPlan) -> None:
+    group_count = plan.num_group_disruptions if isinstance(plan, GroupPreemptionPlan) else 0
+    context.metrics.observe_preemption(preemptor.kind, len(plan.victims), group_count, plan.num_pdb_violations)
 
 
 def _get_last_victims(context: SchedulerContext, preemptor: Preemptor) -> dict[str, AssignedPodInfo | None]:

@@ -32,7 +32,7 @@ from extender.queueing.pod_group_queue import PodGroupQueue
 from extender.queueing.queued_entities import QueuedEntity, QueuedPodGroupInfo, QueuedPodInfo
 from extender.scheduler.binder import make_unreserve_calls
 from extender.scheduler.context import SchedulerContext, log
-from extender.scheduler.evictions import execute_post_filter_plans, preempt_for_group, preempt_for_group_in_cycle
+from extender.scheduler.evictions import Preemptor, evict_in_background, evict_now, execute_post_filter_plans
 from extender.scheduler.extender_cycle import schedule_with_extenders
 from extender.scheduler.failure_handler import AttemptFailure, handle_scheduling_failure, is_still_pending
 from extender.scheduler.pod_group_conditions import PodGroupConditionWriter
@@ -216,8 +216,7 @@ class PodGroupScheduler:
         plan, group = decision.preemption_plan, snapshot.get_group(attempt.group.group_key)
         if self._context.preempts_in_background or not isinstance(plan, GroupPreemptionPlan) or group is None:
             return decision
-        pods = [pod.pod for pod in attempt.pods]
-        error = await preempt_for_group_in_cycle(self._context, group, pods, plan)
+        error = await evict_now(self._context, Preemptor(group, tuple(pod.pod for pod in attempt.pods)), plan)
         decision = replace(decision, preemption_plan=None)
         if not error:
             return decision
@@ -261,7 +260,8 @@ class PodGroupScheduler:
             _preempt(context, result)
         execute_post_filter_plans(context, attempt.pods[0].pod, decision.api_plans)
         if isinstance(decision.preemption_plan, GroupPreemptionPlan) and group is not None:
-            preempt_for_group(context, group, [pod.pod for pod in attempt.pods], decision.preemption_plan)
+            preemptor = Preemptor(group, tuple(pod.pod for pod in attempt.pods))
+            evict_in_background(context, preemptor, decision.preemption_plan)
         for index, member in enumerate(members):
             start_time = context.clock.monotonic() - self._durations_by_uid.get(member.uid, 0.0)
             failure = decision.get_member_failure(index)
