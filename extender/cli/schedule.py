@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
 import typer
+import uvloop
 from typer.core import TyperCommand
 
 from extender import __version__
@@ -82,21 +83,12 @@ def run_command(arguments: Sequence[str], start: Callable[[ScheduleOptions], Cor
         if parsed_flags["write-config-to"]:
             return _write_configuration(options, parsed_flags["write-config-to"])
         configure_logging(options.logs)
-        with asyncio.Runner(loop_factory=get_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(start(options))
     except (ConfigError, InputError) as error:
         return _report_errors(*map(str, error.errors))
     except (ApiError, StartError) as error:
         return _report_errors(str(error))
-
-
-def get_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return the factory of the event loop; None: asyncio's default."""
-    if sys.platform == "win32":
-        return None
-    import uvloop  # noqa: PLC0415  does not exist on Windows
-
-    return uvloop.new_event_loop
 
 
 def _report_errors(*lines: str) -> int:

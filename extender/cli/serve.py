@@ -7,13 +7,14 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
 import typer
+import uvloop
 
 from extender.app.options import ServeOptions
 from extender.app.serve import run
 from extender.app.startup import StartError
 from extender.cli.flag_help import format_help
 from extender.cli.pflag import parse
-from extender.cli.schedule import RawArgumentsCommand, get_loop_factory
+from extender.cli.schedule import RawArgumentsCommand
 from extender.cli.serve_flags import FLAGS, GROUPS
 from extender.cli.serve_options import make_serve_options
 from extender.cli.terminal import write_error
@@ -72,7 +73,7 @@ def run_command(arguments: Sequence[str], start: Callable[[ServeOptions], Corout
     options = make_serve_options(parsed_flags)
     configure_logging(options.logs)
     try:
-        with asyncio.Runner(loop_factory=get_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(start(options))
     except CredentialsError as error:
         return _report_error(f"{error}; or pass a recorded cluster with -f, or --without-cluster")

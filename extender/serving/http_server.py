@@ -1,9 +1,9 @@
 """Run a uvicorn server with a listening socket, a connection limit and a graceful shutdown."""
 
 import asyncio
+import resource
 import socket
 import ssl
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -13,9 +13,6 @@ import uvicorn
 from extender.serving.connection_acceptor import ConnectionAcceptor
 from extender.serving.http_protocol import BoundedHttpProtocol
 from extender.serving.open_connections import OpenConnection
-
-if sys.platform != "win32":
-    import resource
 
 VERBS_KEEP_ALIVE_SECONDS = 120
 """Seconds for which an idle connection to the extender verbs stays open.
@@ -75,8 +72,6 @@ def format_listener_url(listener: socket.socket, *, secure: bool = False) -> str
 
 def _raise_open_file_limit() -> int:
     """Raise the limit of open files, and return the connection limit of a port that it allows."""
-    if sys.platform == "win32":
-        return MAX_CONNECTIONS
     soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     required_files = _MAX_PORTS * MAX_CONNECTIONS + _RESERVED_FILES
     if soft_limit != resource.RLIM_INFINITY and soft_limit < required_files:
