@@ -12,6 +12,7 @@ from extender.analysis.explain import PodReport, add_missing_kinds, report_assig
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
 from extender.analysis.pending_pods import list_pending_pods
 from extender.analysis.pod_group_outcome import PodGroupSimulator
+from extender.analysis.pod_selection import PodFinder
 from extender.api.kinds.pod import Pod
 from extender.api.scheme import KINDS
 from extender.basics.visible_text import make_value_visible
@@ -210,7 +211,9 @@ class LiveSource:
             return pending_pod, self._explain_pending_pod(pending_pod)
         assigned_pod = next((pod for pod in self._cache.assigned_pods.values() if pod.key == key), None)
         if assigned_pod is None:
-            raise self._make_error(key, "there is no such pod, or it has finished")
+            namespace, _, name = key.partition("/")
+            _, message = PodFinder(self.list_pods()).find(name, namespace)
+            raise self._make_error(key, message if "did you mean" in message else f"{message}, or it has finished")
         profile = self._find_profile(assigned_pod.pod)
         report = report_assigned_pod(assigned_pod, self._cache.snapshot(), profile, self._make_runtime())
         return assigned_pod.pod, self._add_missing_kinds(report, assigned_pod.pod, profile)
