@@ -1,6 +1,5 @@
 """The FastAPI application with the pages: Cluster, Node, Waiting pods, Pod, and the search."""
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
@@ -18,23 +17,25 @@ from starlette.staticfiles import StaticFiles
 
 from extender import __version__
 from extender.analysis.input.input_errors import InputError
+from extender.analysis.text_table import format_count
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.basics.visible_text import make_visible
 from extender.cache.pod_groups import get_pod_group_key
+from extender.config.did_you_mean import did_you_mean
 from extender.ui.change_feed import ChangeFeed
 from extender.ui.group_view import make_group_view
 from extender.ui.live_document import PLOT_HEIGHT, PLOT_WIDTH, LiveDocument
 from extender.ui.node_document import make_node_document
-from extender.ui.page_source import PageSource, get_entries_per_page
+from extender.ui.page_source import PageSource
 from extender.ui.pod_view import make_pod_view
 from extender.ui.scheduler_pages import SchedulerPages
-from extender.ui.waiting_view import find_groups, format_age, group_by_reason, group_by_scheduler
+from extender.ui.waiting_page import WaitingPage
+from extender.ui.waiting_view import format_age
 from extender.ui.what_if.answers import WhatIfAnswers
 from extender.ui.what_if.page import WhatIfPage
 
 PREFIX: Final = "/ui"
 _MAX_HITS: Final = 100
-_MAX_WAITING_PAGES: Final = 64
 _STATIC_FILES: Final = Path(__file__).parent / "static"
 
 Handler = Callable[..., Coroutine[Any, Any, Response]]
@@ -62,7 +63,7 @@ def make_app(
         "/data/cluster": pages.get_cluster_document,
         "/nodes/{name}": pages.show_node,
         "/data/nodes/{name}": pages.get_node_document,
-        "/waiting": pages.show_waiting_pods,
+        "/waiting": WaitingPage(source, pages.render, pages.measure).show,
         "/pods/{namespace}/{name}": pages.show_pod,
         "/groups/{namespace}/{name}": pages.show_group,
         "/data/pods/{namespace}/{name}": pages.get_pod_document,
@@ -104,7 +105,7 @@ def get_environment() -> Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    environment.filters["age"] = format_age
+    environment.filters |= {"age": format_age, "count_of": format_count}
     return environment
 
 
@@ -114,7 +115,11 @@ def _finalize(value: Any) -> Any:
 
 
 class Pages:
-    """The handlers of the pages. They run in the event loop, since the source is not thread-safe."""
+    """The handlers of the pages. They run in the event loop, since the source is not thread-safe.
+
+    Attributes:
+        measure: counts the time of a block for the feed of changes.
+    """
 
     def __init__(
         self,
@@ -125,14 +130,13 @@ class Pages:
         has_what_if: bool,
     ) -> None:
         self._source, self._scheduler_pages, self._has_what_if = source, scheduler_pages, has_what_if
-        self._measure: Callable[[], AbstractContextManager[None]] = nullcontext if changes is None else changes.measure
-        self._waiting_pages: tuple[int, dict[tuple[str, int], Response]] = (-1, {})
+        self.measure: Callable[[], AbstractContextManager[None]] = nullcontext if changes is None else changes.measure
         self._environment = get_environment()
 
     async def show_cluster(self) -> Response:
         """Show all nodes."""
         source = self._source
-        with self._measure():
+        with self.measure():
             node_count, waiting_count = len(source.get_snapshot()), sum(map(len, source.list_waiting_pods()))
             totals = source.get_totals()
             return self.render(
@@ -145,7 +149,7 @@ class Pages:
 
     async def get_cluster_document(self) -> Response:
         """Return the document of the page Cluster."""
-        with self._measure():
+        with self.measure():
             return Response(self._source.get_cluster_document(), media_type="application/json")
 
     async def show_node(self, name: str) -> Response:
@@ -157,44 +161,11 @@ class Pages:
         return Response(msgspec.json.encode(self._find_node(name)), media_type="application/json")
 
     def _find_node(self, name: str) -> dict[str, Any]:
-        document = make_node_document(self._source.get_snapshot(), name)
+        snapshot = self._source.get_snapshot()
+        document = make_node_document(snapshot, name)
         if document is None:
-            raise HTTPException(404, f"There is no node {name}.")
+            raise HTTPException(404, f"There is no node {name}{did_you_mean(name, snapshot.names) or '.'}")
         return document
-
-    async def show_waiting_pods(self, page: str = "1", find: str = "") -> Response:
-        """Show pending pods by reason; with *find* only those that are like a pod with this text in its key."""
-        source, text = self._source, find.strip().lower()
-        all_groups, size = source.list_waiting_pods(), get_entries_per_page(len(source.get_snapshot()))
-        groups = find_groups(all_groups, text)
-        page_count = max(1, -(-len(groups) // size))
-        number = min(max(int(page), 1), page_count) if page.isascii() and page.isdigit() and len(page) < 10 else 1
-        state_id, pages = self._waiting_pages
-        if state_id != source.get_state_id() or len(pages) >= _MAX_WAITING_PAGES:
-            self._waiting_pages = state_id, pages = source.get_state_id(), {}
-        if (text, number) in pages:
-            return pages[text, number]
-        version = source.get_version()
-        entries = []
-        for pods in groups[(number - 1) * size : number * size]:
-            with self._measure():
-                entries.append(source.describe_waiting_pods(pods))
-            await asyncio.sleep(0)  # one explanation may delay a scheduler in this event loop, but not all of them
-        with self._measure():
-            pages[text, number] = self.render(
-                "waiting.html",
-                reasons=group_by_reason(entries),
-                pod_count=sum(map(len, all_groups)),
-                found_count=sum(map(len, groups)),
-                kind_count=len(groups),
-                find=find.strip(),
-                other_schedulers=group_by_scheduler(source.list_pods_of_other_schedulers()),
-                page=number,
-                page_count=page_count,
-                now=datetime.now(UTC) if source.is_live else None,
-                change_version=version,
-            )
-        return pages[text, number]
 
     async def show_pod(self, namespace: str, name: str, unfold: str = "", node: str = "") -> Response:
         """Show one pod: why it waits, or why it is on its node; with *node* also all results of that node."""

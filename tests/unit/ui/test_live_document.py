@@ -131,7 +131,7 @@ def test_the_time_of_each_plugin_is_that_of_the_last_minute_per_attempt() -> Non
         view.attempt_history.record(AttemptRecord(now - age, "a/b", "u", "error", "", "", 0.01, 1, seconds))
     document = DecisionsDocumentMaker(view).make()
     rows = [[cell.text for cell in row] for row in document.rows["plugins"]]
-    assert rows == [["B", "2.500 ms", "62 %"], ["A", "1.500 ms", "38 %"]]
+    assert rows == [["B", "2.500 ms", "62%"], ["A", "1.500 ms", "38%"]]
     assert document.texts["plugins"] == "in the last minute, per attempt"
     assert [row[5].text for row in document.rows["attempts"]] == ["C 1000.00 ms", "B 4.00 ms", "A 3.00 ms, B 1.00 ms"]
 

@@ -84,6 +84,7 @@ def make_client(text: str) -> TestClient:
         ),
         ("/ui/pods/shop/frontend-5d8c-k7wzd?node=general-c9", "There is no node general-c9; did you mean "),
         ("/ui/search?q=api", "5 pods and 0 nodes"),
+        ("/ui/search?q=k7wz", "1 pod and 0 nodes with"),
         ("/ui/search", "Enter a part"),
         ("/ui/waiting?find=Shop%2F", "3 of 8 waiting pods"),
         ("/ui/waiting?find=none", "0 of 8 waiting pods"),
@@ -104,6 +105,7 @@ def test_a_page_has_its_text(client: TestClient, path: str, text: str) -> None:
     ("path", "text"),
     [
         ("/ui/nodes/none", "There is no node none."),
+        ("/ui/nodes/general-a", "There is no node general-a; did you mean &#34;general-a"),
         ("/ui/pods/shop/none", "there is no such pod"),
         ("/ui/pods/shop/apj-7f4b-g3ypl", "did you mean shop/api-7f4b-g3ypl"),
         ("/ui/none", "There is no such page."),
@@ -157,7 +159,7 @@ def make_pods_of_many_kinds() -> str:
 
 
 def test_the_search_of_waiting_pods_stays_on_the_next_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("extender.ui.pages.get_entries_per_page", lambda _: 10)
+    monkeypatch.setattr("extender.ui.waiting_page.get_entries_per_page", lambda _: 10)
     client = make_client(make_pods_of_many_kinds())
     text = client.get("/ui/waiting?find=shop/p").text
     assert "11 of 11 waiting pods" in text
@@ -169,6 +171,15 @@ def test_the_search_of_waiting_pods_stays_on_the_next_page(monkeypatch: pytest.M
     assert 'href="/ui/waiting?page=1&amp;find=shop/p"' in second
     assert "shop/p03" in client.get("/ui/waiting?find=p03").text
     assert "shop/p04" not in client.get("/ui/waiting?find=p03").text
+
+
+def test_an_equally_good_candidate_of_preemption_is_one_other() -> None:
+    node = "{apiVersion: v1, kind: Node, metadata: {name: %s}, status: {allocatable: {cpu: 1, pods: 9}}}\n---\n"
+    spec = "priority: %s, containers: [{name: a, resources: {requests: {cpu: 1}}}]"
+    pod = "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {%s}}\n---\n"
+    text = "".join(node % name + pod % (f"on-{name}", f"nodeName: {name}, {spec % 0}") for name in ("n1", "n2"))
+    page = make_client(text + pod % ("urgent", spec % 10)).get("/ui/pods/default/urgent").text
+    assert "as good as 1 other." in page
 
 
 def test_waiting_pods_of_a_scheduler_without_a_profile_are_named() -> None:

@@ -1,0 +1,53 @@
+"""The page Waiting pods arrives in parts."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import nullcontext
+
+from fastapi import Response
+from starlette.responses import StreamingResponse
+
+from extender.ui.pages import Pages
+from extender.ui.recorded_source import RecordedSource
+from extender.ui.waiting_page import WaitingPage
+
+
+def make_clock(step: float) -> Callable[[], float]:
+    """A clock that advances by *step* seconds with each call."""
+    times = iter(range(1000))
+    return lambda: step * next(times)
+
+
+def make_page(source: RecordedSource, step: float) -> WaitingPage:
+    render = Pages(source, None, None, has_what_if=False).render
+    return WaitingPage(source, render, nullcontext, make_clock(step))
+
+
+async def read_parts(response: Response) -> list[str]:
+    assert isinstance(response, StreamingResponse)
+    return [part.decode() async for part in response.body_iterator]  # type: ignore[union-attr]  # all parts are bytes
+
+
+async def read_twice(page: WaitingPage) -> tuple[list[str], str]:
+    parts = await read_parts(await page.show())
+    again = await page.show()
+    return parts, bytes(again.body).decode()
+
+
+def test_the_page_begins_before_the_pods_are_explained(demo_source: RecordedSource) -> None:
+    """The demo has eight pods that wait, each of them different. The progress is sent at most twice a second."""
+    parts, again = asyncio.run(read_twice(make_page(demo_source, 0.2)))
+    first, *progress, last = parts
+    assert '<h1 id="count">8 waiting pods</h1>' in first
+    assert "<article>" not in first
+    assert progress == [
+        '<p class="progress" role="status">3 of the 8 entries of this page are explained.</p>\n',
+        '<p class="progress" role="status">6 of the 8 entries of this page are explained.</p>\n',
+    ]
+    assert last.count("<article>") == 8
+    assert again == f"{first}<!-- entries -->{last}"
+
+
+def test_a_page_that_is_made_at_once_shows_no_progress(demo_source: RecordedSource) -> None:
+    parts, _ = asyncio.run(read_twice(make_page(demo_source, 0.0)))
+    assert len(parts) == 2
