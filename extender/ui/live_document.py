@@ -168,7 +168,7 @@ def _make_plugin_rows(counts: Sequence[AttemptCounts], attempt_count: int) -> li
         [
             LiveCell(plugin),
             LiveCell(f"{1000 * seconds / max(attempt_count, 1):.3f} ms"),
-            LiveCell(f"{100 * seconds / total:.0f} %"),
+            LiveCell(f"{100 * seconds / total:.0f}%"),
         ]
         for plugin, seconds in ordered[:_MAX_PLUGIN_ROWS]
     ]

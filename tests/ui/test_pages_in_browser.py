@@ -166,6 +166,91 @@ def test_the_address_has_the_options_of_the_map(open_page: OpenPage) -> None:
     assert shared.get_by_label("Find nodes").input_value() == "gpu"
 
 
+def make_large_recording(folder: Path, node_count: int) -> str:
+    """The path of a recording of nodes that are nearly full; every second one is cordoned."""
+    resources = {"cpu": "1", "memory": "10Gi", "pods": "5"}
+    items: list[dict[str, object]] = []
+    for number in range(node_count):
+        name = f"node-{number:04}"
+        spec = {"unschedulable": True} if number % 2 else {}
+        node = {"metadata": {"name": name}, "spec": spec, "status": {"allocatable": resources}}
+        containers = [{"name": "a", "resources": {"requests": {"cpu": "900m", "memory": "3Gi"}}}]
+        pod = {"metadata": {"name": f"p{number}"}, "spec": {"nodeName": name, "containers": containers}}
+        items += [{"apiVersion": "v1", "kind": "Node", **node}, {"apiVersion": "v1", "kind": "Pod", **pod}]
+    file = folder / "large.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return str(file)
+
+
+READ_MIDDLE = """(left) => {
+    const cells = document.getElementById("cells");
+    const scale = cells.width / cells.clientWidth;
+    return [...cells.getContext("2d").getImageData((left + 13) * scale, (20 + 13) * scale, 1, 1).data].slice(0, 3);
+}"""
+
+
+@pytest.mark.parametrize(("view", "line"), [("light", [255, 255, 255]), ("dark", [0, 0, 0])])
+def test_the_line_through_a_cordoned_node_is_seen_on_every_colour(
+    open_page: OpenPage, tmp_path: Path, view: str, line: list[int]
+) -> None:
+    """The cells have 28 pixels. The nodes are almost full, which is the darkest colour, or the brightest one."""
+    with run_ui("-f", make_large_recording(tmp_path, 200)) as address:
+        page = open_page(address, **VIEWS[view])
+        wait_until_drawn(page)
+        assert page.evaluate(READ_MIDDLE, 28) == line
+        page.close()
+
+
+def test_a_node_is_named_and_shown_on_a_map_that_is_higher_than_the_window(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
+    with run_ui("-f", make_large_recording(tmp_path, 1500)) as address:
+        page = open_page(address, viewport={"width": 720, "height": 450})  # 1,440 pixels at 200 %
+        wait_until_drawn(page)
+        page.locator("#cells").hover(position={"x": 5, "y": 25})
+        expect(page.locator("#selected")).to_contain_text("node-0000: cpu 90%")
+        expect(page.locator("#selected")).to_be_in_viewport(ratio=1)
+        page.locator("#cells").focus()
+        page.evaluate("scrollTo(0, 0)")
+        page.keyboard.press("End")
+        expect(page.locator("#selected")).to_contain_text("node-1499: cpu 90%")
+        bottom, panel = page.evaluate("""() => [
+            document.getElementById("cells").getBoundingClientRect().bottom,
+            document.getElementById("selected").getBoundingClientRect().top,
+        ]""")
+        assert bottom - 10 <= panel + 1  # a gap of 10 pixels is below the last cell
+        page.keyboard.press("Home")
+        assert page.evaluate("document.getElementById('cells').getBoundingClientRect().top") >= -21
+        page.close()
+
+
+def test_a_map_that_cannot_be_read_says_why(open_page: OpenPage) -> None:
+    page = open_page("waiting")
+    page.route("**/data/cluster", lambda route: route.fulfill(body="<html>", content_type="text/html"))
+    page.get_by_role("link", name="Cluster").click()
+    expect(page.locator("#selected")).to_contain_text("The nodes cannot be read: Failed to execute 'json'")
+    expect(page.locator("#selected")).to_contain_text("Reload the page to try again.")
+
+
+def test_the_progress_of_a_page_is_shown_until_the_rest_arrives(open_page: OpenPage) -> None:
+    page = open_page("waiting")
+    page.evaluate("""() => {
+        const live = document.getElementById("live");
+        for (const text of ["1 of 2", "2 of 2"]) {
+            const line = document.createElement("p");
+            line.className = "progress";
+            line.textContent = text;
+            live.before(line);
+        }
+        window.rest = live;
+        live.remove();
+    }""")
+    expect(page.get_by_text("1 of 2")).to_be_hidden()
+    expect(page.get_by_text("2 of 2")).to_be_visible()
+    page.evaluate("document.querySelector('main').append(window.rest)")
+    expect(page.get_by_text("2 of 2")).to_be_hidden()
+
+
 def test_the_search_finds_pods_and_nodes_from_every_page(open_page: OpenPage) -> None:
     page = open_page("waiting")
     page.get_by_role("searchbox", name="Name of a pod or node").fill("GPU-A")
@@ -229,7 +314,7 @@ def test_the_maps_show_a_node_before_and_after(open_page: OpenPage) -> None:
     page.locator("html[data-ready=true]").wait_for(state="attached")
     after = page.get_by_label("Map of the nodes after the changes")
     after.hover(position={"x": 20, "y": 30})
-    expect(page.locator("#selected")).to_contain_text("general-a1: cpu 60 % \u2192 0 %")
+    expect(page.locator("#selected")).to_contain_text("general-a1: cpu 60% \u2192 0%")
     after.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.ui.conftest import ROOT, OpenPage
 from tests.ui.live_scheduler import READER, LiveScheduler, make_node, make_pod, run_live_scheduler
@@ -162,6 +162,34 @@ def test_a_continued_page_shows_the_newest_document_without_waiting_for_the_next
     }""")
         == 1
     )
+
+
+def test_a_paused_page_that_connects_again_is_still_paused(open_page: OpenPage, scheduler: LiveScheduler) -> None:
+    """A stream ends after ten minutes, and when the server is started again."""
+    page = open_page("waiting", **READER_OPTIONS)
+    streams: list[Route] = []
+    page.route("**/events/queue", lambda route: streams.append(route))
+    page.goto(f"{scheduler.url}queue")
+    page.get_by_role("button", name="Pause").click()
+    with page.expect_request("**/events/queue"):
+        streams[0].fulfill(body="retry: 1\n\n", content_type="text/event-stream")
+    expect(page.locator("#connection")).to_have_text("Connecting again.")
+    streams[1].continue_()
+    expect(page.locator("#connection")).to_have_text("Paused.")
+
+
+def test_a_page_that_was_hidden_is_read_again_when_the_reader_comes_back(
+    open_page: OpenPage, scheduler: LiveScheduler
+) -> None:
+    """Of a large cluster, the next event may come minutes later."""
+    page = open_page("queue", **READER_OPTIONS)
+    page.add_init_script("Object.defineProperty(document, 'hidden', { get: () => !window.isBack });")
+    event = 'retry: 600000\ndata: {"version": 1}\n\n'
+    page.route("**/events/changes", lambda route: route.fulfill(body=event, content_type="text/event-stream"))
+    page.goto(f"{scheduler.url}waiting")
+    expect(page.locator("html")).to_have_attribute("data-live", "true")
+    with page.expect_response("**/ui/waiting"):
+        page.evaluate("window.isBack = true; document.dispatchEvent(new Event('visibilitychange'))")
 
 
 def test_decisions_are_shown_with_their_node_and_time(open_page: OpenPage, scheduler: LiveScheduler) -> None:

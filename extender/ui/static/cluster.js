@@ -1,7 +1,8 @@
 // The page Cluster: reads the document of the cluster, draws the map, and handles pointer, keyboard and options.
 
 import {
-  drawCells, drawMark, isMoveKey, layOut, makeHitTest, moveByKey, readColours, showControls, showLegend,
+  drawCells, drawMark, isMoveKey, layOut, makeHitTest, moveByKey, readColours, readJson, revealCell, showControls,
+  showLegend,
 } from "./node_map.js";
 import { followChanges, replaceElement } from "./refresh.js";
 
@@ -73,7 +74,7 @@ function draw() {
 function formatUse(node) {
   return Object.entries(cluster.use)
     .filter(([, use]) => use[node] >= 0)
-    .map(([name, use]) => `${name} ${Math.round(use[node] / 10)} %`)
+    .map(([name, use]) => `${name} ${Math.round(use[node] / 10)}%`)
     .join(", ");
 }
 
@@ -93,10 +94,10 @@ function showSelected(node) {
 async function readPods(node) {
   const name = cluster.nodes[node];
   if (!details.has(name)) {
-    const response = await fetch(`${PREFIX}/data/nodes/${encodeURIComponent(name)}`);
-    if (!response.ok) return;
-    const { pods } = await response.json();
-    const names = pods.slice(0, MAX_PODS).map((entry) => entry.pod);
+    const entry = await readJson(`${PREFIX}/data/nodes/${encodeURIComponent(name)}`).catch(() => null);
+    if (entry === null) return; // the node may be gone
+    const { pods } = entry;
+    const names = pods.slice(0, MAX_PODS).map(({ pod }) => pod);
     if (pods.length > MAX_PODS) names.push(`and ${pods.length - MAX_PODS} more`);
     details.set(name, names);
   }
@@ -127,6 +128,7 @@ function handleKey(event) {
     event.preventDefault();
     const shown = matches === null ? layout.order : layout.order.filter((node) => matches[node]);
     select(moveByKey(event.key, shown, current, layout.columns));
+    if (current >= 0) revealCell(cells, layout, current, selected);
   }
 }
 
@@ -145,17 +147,10 @@ function listen() {
   }).observe(map);
 }
 
-async function readCluster() {
-  const response = await fetch(`${PREFIX}/data/cluster`);
-  if (response.ok) cluster = await response.json();
-  else selected.textContent = `The cluster cannot be read: ${response.status}`;
-  return response.ok;
-}
-
 /** Show the newest state. The selected node stays selected, and the choices stay the same. */
 async function update(page) {
   const name = cluster.nodes[current];
-  if (!(await readCluster())) return;
+  cluster = await readJson(`${PREFIX}/data/cluster`);
   replaceElement("summary", page);
   details.clear();
   current = cluster.nodes.indexOf(name);
@@ -171,7 +166,14 @@ async function update(page) {
 }
 
 async function start() {
-  if (!(await readCluster())) return;
+  selected.textContent = "Reading the nodes.";
+  try {
+    cluster = await readJson(`${PREFIX}/data/cluster`);
+  } catch (error) {
+    selected.textContent = `The nodes cannot be read: ${error.message}. Reload the page to try again.`;
+    return;
+  }
+  selected.replaceChildren();
   fillOptions();
   showControls();
   draw();

@@ -55,6 +55,9 @@ events.addEventListener("message", (event) => {
 events.addEventListener("error", () => {
   setStatus(events.readyState === EventSource.CLOSED ? "Not live: reload the page to try again." : "Connecting again.");
 });
+events.addEventListener("open", () => {
+  if (paused) setStatus("Paused.");
+});
 button.hidden = false;
 setStatus("Connecting.");
 button.addEventListener("click", () => {

@@ -10,7 +10,7 @@ const NAMED_HEIGHT = 40;
 
 /** The use of a node that does not exist. */
 export const ABSENT = -2;
-const LEGEND = ["below 20 %", "20 to 40 %", "40 to 60 %", "60 to 80 %", "80 to 100 %", "full"];
+const LEGEND = ["below 20%", "20 to 40%", "40 to 60%", "60 to 80%", "80 to 100%", "full"];
 
 /** The step of the colour scale, 0 to 5, for a use in thousandths; -1 for a node without the resource. */
 export function useStep(use) {
@@ -116,6 +116,13 @@ function chooseTextColour(background) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
 }
 
+/** Read a document of the server. The message of an error says why it cannot be read. */
+export async function readJson(address) {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(`status ${response.status}`);
+  return response.json();
+}
+
 export function readColours() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(name).trim();
@@ -159,10 +166,12 @@ export function showLegend(legend, colours, named) {
   legend.append(note);
 }
 
+const chooseColour = (step, colours) => (step < 0 ? colours.none : colours.steps[step]);
+
 function drawName(context, layout, node, { names, use, cordoned }, background) {
   const width = layout.cellWidth - 14;
   context.fillStyle = chooseTextColour(background);
-  const text = `${use[node] < 0 ? "none" : `${Math.round(use[node] / 10)} %`}${cordoned[node] ? ", cordoned" : ""}`;
+  const text = `${use[node] < 0 ? "none" : `${Math.round(use[node] / 10)}%`}${cordoned[node] ? ", cordoned" : ""}`;
   let name = names[node];
   while (name.length > 4 && context.measureText(name).width > width) name = `${name.slice(0, -4)}...`;
   context.fillText(name, layout.x[node] + 6, layout.y[node] + 16);
@@ -181,7 +190,7 @@ export function drawCells(canvas, layout, state, colours) {
   context.font = "12px system-ui, sans-serif";
   // One colour at a time: changes of the colour cost more than the cells.
   for (let step = -1; step <= 5; step += 1) {
-    const colour = step < 0 ? colours.none : colours.steps[step];
+    const colour = chooseColour(step, colours);
     context.fillStyle = colour;
     for (const node of layout.order) {
       if (use[node] === ABSENT || useStep(use[node]) !== step) continue;
@@ -197,15 +206,18 @@ export function drawCells(canvas, layout, state, colours) {
 }
 
 function drawLines(context, layout, [width, height], { use, cordoned }, colours) {
-  context.strokeStyle = colours.text;
-  context.lineWidth = 1;
-  context.beginPath();
-  for (const node of layout.order) {
-    if (!cordoned[node] || use[node] === ABSENT || layout.named) continue;
-    context.moveTo(layout.x[node], layout.y[node]);
-    context.lineTo(layout.x[node] + width, layout.y[node] + height);
+  context.lineWidth = width > 12 ? 2 : 1;
+  for (let step = -1; step <= 5 && !layout.named; step += 1) {
+    context.strokeStyle = chooseTextColour(chooseColour(step, colours));
+    context.beginPath();
+    for (const node of layout.order) {
+      if (!cordoned[node] || use[node] === ABSENT || useStep(use[node]) !== step) continue;
+      context.moveTo(layout.x[node], layout.y[node]);
+      context.lineTo(layout.x[node] + width, layout.y[node] + height);
+    }
+    context.stroke();
   }
-  context.stroke();
+  context.lineWidth = 1;
   context.strokeStyle = colours.line;
   context.setLineDash([3, 3]);
   for (const node of layout.order) {
@@ -226,4 +238,12 @@ export function drawMark(canvas, layout, node, colours, framed = []) {
   context.strokeStyle = framed.length ? colours.text : colours.mark;
   context.lineWidth = 3;
   frame(node);
+}
+
+/** Scroll the page so far that the cell of a node is visible above `panel`. */
+export function revealCell(canvas, layout, node, panel) {
+  const top = canvas.getBoundingClientRect().top + layout.y[node];
+  const below = top + layout.cellHeight - (innerHeight - panel.offsetHeight);
+  if (top < 0) scrollBy(0, top);
+  else if (below > 0) scrollBy(0, below);
 }

@@ -47,25 +47,35 @@ export function replaceElement(id, page) {
 /** The number of the last change that this page shows. */
 const getVersion = () => Number(document.querySelector("[data-version]")?.dataset.version ?? -1);
 
-/** Call `update` with the newest version of this page after each change. */
+/** Call `update` with the newest version of this page after each change, or when the reader comes back to the page. */
 export function followChanges(update) {
+  let version = getVersion();
   let reading = false;
-  const events = new EventSource(`${PREFIX}/events/changes`);
-  events.addEventListener("message", async (event) => {
-    setStatus("Live.");
-    document.documentElement.dataset.live = "true";
-    if (JSON.parse(event.data).version === getVersion() || reading || document.hidden) return;
+  async function readAgain() {
+    if (reading || document.hidden) return;
     reading = true;
     try {
-      const page = await readPage(location.href);
-      replaceElement("problems", page);
-      await update(page);
-    } catch {
-      setStatus("The page cannot be read again."); // the next event tries again
+      while (version !== getVersion()) {
+        const wanted = version;
+        const page = await readPage(location.href);
+        replaceElement("problems", page);
+        await update(page);
+        if (version === wanted) version = getVersion(); // the page may be newer than the event
+      }
+    } catch (error) {
+      setStatus(`The page cannot be read again: ${error.message}.`); // the next event tries again
     } finally {
       reading = false;
     }
+  }
+  const events = new EventSource(`${PREFIX}/events/changes`);
+  events.addEventListener("message", (event) => {
+    setStatus("Live.");
+    document.documentElement.dataset.live = "true";
+    ({ version } = JSON.parse(event.data));
+    void readAgain();
   });
+  document.addEventListener("visibilitychange", () => void readAgain());
   events.addEventListener("error", () => {
     const ended = events.readyState === EventSource.CLOSED;
     setStatus(ended ? "Not live: reload the page to try again." : "Connecting again.");

@@ -1,7 +1,8 @@
 // The page What if: draws the cluster before and after the changes, side by side, and copies the command line.
 
 import {
-  ABSENT, drawCells, drawMark, isMoveKey, layOut, makeHitTest, moveByKey, readColours, showControls, showLegend,
+  ABSENT, drawCells, drawMark, isMoveKey, layOut, makeHitTest, moveByKey, readColours, readJson, revealCell, showControls,
+  showLegend,
 } from "./node_map.js";
 
 const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
@@ -60,7 +61,7 @@ function drawMarks() {
 
 function formatUse(use) {
   if (use === ABSENT) return "no node";
-  return use < 0 ? "none" : `${Math.round(use / 10)} %`;
+  return use < 0 ? "none" : `${Math.round(use / 10)}%`;
 }
 
 function showSelected(node) {
@@ -105,16 +106,17 @@ function handleKey(event) {
   else if (isMoveKey(event.key)) {
     event.preventDefault();
     select(moveByKey(event.key, changed.length ? changed : layout.order, current, 1));
+    if (current >= 0) revealCell(event.currentTarget, layout, current, selected);
   }
 }
 
 async function showMaps() {
-  const response = await fetch(maps.dataset.document);
-  if (!response.ok) {
-    selected.textContent = `The maps cannot be read: ${response.status}`;
+  try {
+    answer = await readJson(maps.dataset.document);
+  } catch (error) {
+    selected.textContent = `The maps cannot be read: ${error.message}. The tables below have the same in words.`;
     return;
   }
-  answer = await response.json();
   for (const name of answer.resources) addOption(resource, name, name);
   for (const key of Object.keys(answer.groups)) addOption(group, key, key);
   addOption(group, "", "nothing");
