@@ -3,11 +3,15 @@
 import json
 import os
 import re
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import ClassVar
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.ui.conftest import ROOT, OpenPage, run_ui
 
@@ -201,9 +205,7 @@ def test_the_line_through_a_cordoned_node_is_seen_on_every_colour(
         page.close()
 
 
-def test_a_node_is_named_and_shown_on_a_map_that_is_higher_than_the_window(
-    open_page: OpenPage, tmp_path: Path
-) -> None:
+def test_a_node_is_named_and_shown_on_a_map_that_is_higher_than_the_window(open_page: OpenPage, tmp_path: Path) -> None:
     with run_ui("-f", make_large_recording(tmp_path, 1500)) as address:
         page = open_page(address, viewport={"width": 720, "height": 450})  # 1,440 pixels at 200 %
         wait_until_drawn(page)
@@ -232,23 +234,51 @@ def test_a_map_that_cannot_be_read_says_why(open_page: OpenPage) -> None:
     expect(page.locator("#selected")).to_contain_text("Reload the page to try again.")
 
 
-def test_the_progress_of_a_page_is_shown_until_the_rest_arrives(open_page: OpenPage) -> None:
-    page = open_page("waiting")
-    page.evaluate("""() => {
-        const live = document.getElementById("live");
-        for (const text of ["1 of 2", "2 of 2"]) {
-            const line = document.createElement("p");
-            line.className = "progress";
-            line.textContent = text;
-            live.before(line);
-        }
-        window.rest = live;
-        live.remove();
-    }""")
-    expect(page.get_by_text("1 of 2")).to_be_hidden()
-    expect(page.get_by_text("2 of 2")).to_be_visible()
-    page.evaluate("document.querySelector('main').append(window.rest)")
-    expect(page.get_by_text("2 of 2")).to_be_hidden()
+class PartsHandler(BaseHTTPRequestHandler):
+    """Serves the style sheet, and a page in parts: each part is sent when the test releases it."""
+
+    parts = (
+        "<!doctype html><link rel=stylesheet href=style.css><main><h1>8 waiting pods</h1>",
+        "<p class=progress>1 of 2</p>",
+        "<p class=progress>2 of 2</p>",
+        "<div>All</div></main>",
+    )
+    released: ClassVar[SimpleQueue[None]] = SimpleQueue()
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/css" if self.path == "/style.css" else "text/html")
+        self.end_headers()
+        if self.path == "/style.css":
+            self.wfile.write((ROOT / "extender/ui/static/style.css").read_bytes())
+        elif self.path == "/":
+            for part in self.parts:
+                self.wfile.write(part.encode())
+                self.wfile.flush()
+                self.released.get()
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+def test_the_progress_of_a_page_is_shown_until_the_rest_arrives(browser: Browser) -> None:
+    """A browser applies some selectors, such as `:last-child`, only after the end of the page."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), PartsHandler) as server:
+        Thread(target=server.serve_forever).start()
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_port}/", wait_until="commit")
+        release = PartsHandler.released.put
+        release(None)
+        expect(page.get_by_text("1 of 2")).to_be_visible()
+        release(None)
+        expect(page.get_by_text("2 of 2")).to_be_visible()
+        expect(page.get_by_text("1 of 2")).to_be_hidden()
+        release(None)
+        release(None)
+        expect(page.get_by_text("All")).to_be_visible()
+        expect(page.get_by_text("2 of 2")).to_be_hidden()
+        page.close()
+        server.shutdown()
 
 
 def test_the_search_finds_pods_and_nodes_from_every_page(open_page: OpenPage) -> None:

@@ -168,7 +168,11 @@ def test_a_paused_page_that_connects_again_is_still_paused(open_page: OpenPage, 
     """A stream ends after ten minutes, and when the server is started again."""
     page = open_page("waiting", **READER_OPTIONS)
     streams: list[Route] = []
-    page.route("**/events/queue", lambda route: streams.append(route))
+
+    def hold(route: Route) -> None:
+        streams.append(route)
+
+    page.route("**/events/queue", hold)
     page.goto(f"{scheduler.url}queue")
     page.get_by_role("button", name="Pause").click()
     with page.expect_request("**/events/queue"):
