@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from extender.api.kinds.disruption import PodDisruptionBudget
-from extender.api.matching import selector_from_label_selector
 from extender.cache.cache import Cache
 from extender.cache.pod_info import AssignedPodInfo
+from extender.preemption.disruption_budgets import compile_budget
 
 
 def evict_pods(cache: Cache, victims: Iterable[AssignedPodInfo]) -> None:
@@ -32,10 +32,7 @@ def _matches(budget: PodDisruptionBudget, pod: AssignedPodInfo) -> bool:
 
     Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation (1.36).
     """
-    if budget.metadata.namespace != pod.namespace or pod.pod.metadata.name in budget.status.disrupted_pods:
+    compiled = compile_budget(budget) if budget.metadata.namespace == pod.namespace else None
+    if compiled is None or compiled.selector.is_empty:
         return False
-    try:
-        selector = selector_from_label_selector(budget.spec.selector)
-    except ValueError:
-        return False  # kube-scheduler ignores an invalid selector
-    return not selector.is_empty and selector.matches(pod.labels)
+    return compiled.matches(pod) and pod.pod.metadata.name not in compiled.disrupted_pods

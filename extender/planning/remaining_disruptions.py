@@ -4,12 +4,13 @@ Source: pkg/registry/core/pod/storage/eviction.go, EvictionREST.Create, Eviction
 pkg/controller/disruption/disruption.go, DisruptionController.getExpectedPodCount (1.36).
 """
 
+from dataclasses import replace
+
 from extender.api.kinds.disruption import PodDisruptionBudget, PodDisruptionBudgetStatus
-from extender.api.matching import selector_from_label_selector
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.pod_signature import PodSignature
 from extender.cache.snapshot import Snapshot
-from extender.preemption.disruption_budgets import Budget, Budgets
+from extender.preemption.disruption_budgets import Budget, Budgets, compile_budget
 
 
 class ClusterBudgets:
@@ -21,16 +22,11 @@ class ClusterBudgets:
         self.names: list[str] = []
         budgets: list[Budget] = []
         for key, budget in snapshot.objects(PodDisruptionBudget).items():
-            try:
-                selector = selector_from_label_selector(budget.spec.selector)
-            except ValueError:
-                continue  # the disruption controller ignores an invalid selector
-            status, namespace = budget.status, budget.metadata.namespace
-            allowed_disruptions = status.disruptions_allowed
-            entry = Budget(namespace, selector, allowed_disruptions, status.disrupted_pods)
-            if status == PodDisruptionBudgetStatus():
-                allowed_disruptions = _calculate_allowed_disruptions(budget, entry, snapshot)
-                entry = Budget(namespace, selector, allowed_disruptions, {})
+            entry = compile_budget(budget)
+            if entry is None:
+                continue
+            if budget.status == PodDisruptionBudgetStatus():
+                entry = replace(entry, disruptions_allowed=_calculate_allowed_disruptions(budget, entry, snapshot))
             self.names.append(key)
             budgets.append(entry)
         self.budgets = Budgets(budgets)
@@ -38,9 +34,7 @@ class ClusterBudgets:
 
 def _calculate_allowed_disruptions(budget: PodDisruptionBudget, entry: Budget, snapshot: Snapshot) -> int:
     """Return the allowed disruptions of a budget without a status, as if all its assigned pods were healthy."""
-    count = sum(
-        pod.namespace == entry.namespace and entry.selector.matches(pod.labels) for pod in snapshot.assigned_pods()
-    )
+    count = sum(map(entry.matches, snapshot.assigned_pods()))
     if budget.spec.max_unavailable is not None:
         return max(0, min(count, _scale_to_count(budget.spec.max_unavailable, count)))
     minimum = _scale_to_count(budget.spec.min_available, count) if budget.spec.min_available is not None else 0

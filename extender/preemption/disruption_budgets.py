@@ -38,6 +38,10 @@ class Budget:
     disruptions_allowed: int
     disrupted_pods: Mapping[str, object]
 
+    def matches(self, pod: AssignedPodInfo) -> bool:
+        """Return whether the budget selects *pod*."""
+        return self.namespace == pod.namespace and self.selector.matches(pod.labels)
+
 
 class Budgets:
     """The budgets of a cluster, indexed by the pods that they match.
@@ -89,18 +93,22 @@ def _make_index_keys(budget: Budget) -> Iterator[_IndexKey]:
     return iter([(budget.namespace, None)])
 
 
+def compile_budget(budget: PodDisruptionBudget) -> Budget | None:
+    """Return a budget with its compiled selector; None if the selector is invalid, which Kubernetes ignores."""
+    try:
+        selector = selector_from_label_selector(budget.spec.selector)
+    except ValueError:
+        return None
+    return Budget(budget.metadata.namespace, selector, budget.status.disruptions_allowed, budget.status.disrupted_pods)
+
+
 def list_budgets(snapshot: Snapshot, release: Release) -> Budgets:
     """Return the budgets of *snapshot* by namespace and name, except those whose selector is empty or invalid."""
-    budgets: list[Budget] = []
-    for _, budget in sorted(snapshot.objects(PodDisruptionBudget).items()):
-        try:
-            selector = selector_from_label_selector(budget.spec.selector)
-        except ValueError:
-            continue
-        if not selector.is_empty:
-            namespace, status = budget.metadata.namespace, budget.status
-            budgets.append(Budget(namespace, selector, status.disruptions_allowed, status.disrupted_pods))
-    return Budgets(budgets, stops_at_violation=release.stops_at_violated_budget)
+    budgets = (compile_budget(obj) for _, obj in sorted(snapshot.objects(PodDisruptionBudget).items()))
+    return Budgets(
+        (budget for budget in budgets if budget is not None and not budget.selector.is_empty),
+        stops_at_violation=release.stops_at_violated_budget,
+    )
 
 
 def find_violating_units(budgets: Budgets, units: Sequence[Sequence[AssignedPodInfo]]) -> list[bool]:
