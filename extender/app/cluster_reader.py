@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
@@ -53,23 +52,6 @@ _KINDS: Final[Mapping[str, type[KubernetesObject]]] = {
 }
 
 
-@dataclass(slots=True)
-class _ClusterObjects:
-    """The objects that were read.
-
-    Attributes:
-        objects: the objects in the order in which their kinds were read.
-        recorded_kinds: the kinds that were listed.
-        unreadable_kinds: the kinds that may not be listed, with the reason.
-        workload_pods: the pods of each workload that was read, by the workload's key.
-    """
-
-    objects: list[KubernetesObject] = field(default_factory=list)
-    recorded_kinds: set[str] = field(default_factory=set)
-    unreadable_kinds: dict[str, str] = field(default_factory=dict)
-    workload_pods: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-
 class ClusterReader:
     """Reads kinds of objects from an API server.
 
@@ -81,7 +63,10 @@ class ClusterReader:
     def __init__(self, transport: Transport, progress: ReadProgress | None = None) -> None:
         self._transport, self._progress = transport, progress
         self._done_count = self._total_count = 0
-        self._cluster = _ClusterObjects()
+        self._objects: list[KubernetesObject] = []  # in the order in which their kinds were read
+        self._recorded_kinds: set[str] = set()
+        self._unreadable_kinds: dict[str, str] = {}
+        self._workload_pods: dict[str, tuple[str, ...]] = {}
         self._release = DEFAULT_RELEASE
 
     async def read_kinds(self, kinds: Iterable[str], server: str) -> Recording:
@@ -95,13 +80,13 @@ class ClusterReader:
         version = await self.read_version()
         self._release = find_release(version) or DEFAULT_RELEASE
         await self._list_concurrently([self._list_kind(kind) for kind in kinds])
-        pods = [obj for obj in self._cluster.objects if isinstance(obj, Pod)]
+        pods = [obj for obj in self._objects if isinstance(obj, Pod)]
         group_kinds = {
             "PodGroup": any(pod.spec.scheduling_group is not None for pod in pods),
             "CoschedulingPodGroup": any(POD_GROUP_LABEL in pod.metadata.labels for pod in pods),
         }
         await self._list_concurrently([self._list_kind(kind) for kind, is_used in group_kinds.items() if is_used])
-        groups = [obj for obj in self._cluster.objects if isinstance(obj, PodGroup)]
+        groups = [obj for obj in self._objects if isinstance(obj, PodGroup)]
         if any(group.spec.parent_composite_pod_group_name is not None for group in groups):
             await self._list_concurrently([self._list_kind("CompositePodGroup")])
         return dataclasses.replace(self._make_recording(server), kubernetes_version=version)
@@ -123,7 +108,7 @@ class ClusterReader:
         """
         self._release = next((profile.release for profile in profiles.values()), DEFAULT_RELEASE)
         await self._list_concurrently([self._list_kind("Node"), self._list_kind("Pod")])
-        pods = [obj for obj in self._cluster.objects if isinstance(obj, Pod)]
+        pods = [obj for obj in self._objects if isinstance(obj, Pod)]
         selected_pods = await self._select_pods(pods, selection, profiles)
         kinds = {
             kind: None
@@ -138,14 +123,13 @@ class ClusterReader:
         return self._make_recording(server)
 
     def _make_recording(self, server: str) -> Recording:
-        cluster = self._cluster
-        priority_classes = {obj.metadata.name: obj for obj in cluster.objects if isinstance(obj, PriorityClass)}
+        priority_classes = {obj.metadata.name: obj for obj in self._objects if isinstance(obj, PriorityClass)}
         return Recording(
-            tuple(set_priority(obj, priority_classes) if isinstance(obj, Pod) else obj for obj in cluster.objects),
+            tuple(set_priority(obj, priority_classes) if isinstance(obj, Pod) else obj for obj in self._objects),
             sources=(server,),
-            recorded_kinds=frozenset(cluster.recorded_kinds),
-            unreadable_kinds=cluster.unreadable_kinds,
-            workload_pods=cluster.workload_pods,
+            recorded_kinds=frozenset(self._recorded_kinds),
+            unreadable_kinds=self._unreadable_kinds,
+            workload_pods=self._workload_pods,
         )
 
     async def _list_concurrently(self, lists: Sequence[Awaitable[None]]) -> None:
@@ -176,16 +160,16 @@ class ClusterReader:
         try:
             object_list = await list_all(self._transport, list_watch)
         except NotFoundError:  # the API server does not serve this kind
-            self._cluster.recorded_kinds.add(kind)
+            self._recorded_kinds.add(kind)
             if hint := MISSING_KIND_HINTS.get(kind):
-                self._cluster.unreadable_kinds[kind] = hint
+                self._unreadable_kinds[kind] = hint
         except ForbiddenError as error:
             if kind in {"Node", "Pod"}:
                 raise
-            self._cluster.unreadable_kinds[kind] = f'grant the verb "list" on {get_plural(kind)} ({error})'
+            self._unreadable_kinds[kind] = f'grant the verb "list" on {get_plural(kind)} ({error})'
         else:
-            self._cluster.recorded_kinds.add(kind)
-            self._cluster.objects += object_list.items.values()
+            self._recorded_kinds.add(kind)
+            self._objects += object_list.items.values()
 
     async def _select_pods(
         self, pods: Sequence[Pod], selection: PodSelection, profiles: Mapping[str, Profile]
@@ -203,7 +187,7 @@ class ClusterReader:
                 found_pods = await self._make_pods_of(workload)
             elif workload is not None and workload.kind == "Deployment":
                 await self._list_kind("ReplicaSet", workload.namespace)
-                replica_sets = [obj for obj in self._cluster.objects if isinstance(obj, ReplicaSet)]
+                replica_sets = [obj for obj in self._objects if isinstance(obj, ReplicaSet)]
                 found_pods, _ = PodFinder(pods, replica_sets).find(name, selection.namespace)
             selected_pods += found_pods
         return [pod for pod in selected_pods if pod.spec.scheduler_name in profiles]
@@ -220,9 +204,9 @@ class ClusterReader:
         parallelism = max(1, workload.spec.parallelism or 0)
         spec = replace(workload.spec, replicas=replicas, parallelism=parallelism, suspend=False)
         workload = replace(workload, kind=name.kind, spec=spec)
-        workload_pods = make_workload_pods(workload, self._cluster.objects)
-        self._cluster.objects += [*workload_pods.other_objects, *workload_pods.pods]
-        self._cluster.workload_pods[name.key] = tuple(pod.key for pod in workload_pods.pods)
+        workload_pods = make_workload_pods(workload, self._objects)
+        self._objects += [*workload_pods.other_objects, *workload_pods.pods]
+        self._workload_pods[name.key] = tuple(pod.key for pod in workload_pods.pods)
         return list(workload_pods.pods)
 
 
