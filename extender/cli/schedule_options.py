@@ -218,7 +218,6 @@ def _make_serving_options(parsed: ParsedFlags) -> ServingOptions:
         cert_dir=parsed["cert-dir"],
         min_tls_version=parsed["tls-min-version"],
         cipher_suites=parsed["tls-cipher-suites"],
-        reuse_address=parsed["permit-address-sharing"],
         reuse_port=parsed["permit-port-sharing"],
     )
 

@@ -22,7 +22,6 @@ class Release:
 
     Attributes:
         version: the minor release, such as `1.37`.
-        patch_version: the patch release of kube-scheduler that is emulated, such as `1.37.2`.
         api_versions: by kind, the API version of each kind whose version differs between the releases.
         later_extension_points: by plugin, the extension points of the configuration that the plugin implements only in
             later releases.
@@ -79,7 +78,6 @@ class Release:
     """
 
     version: str
-    patch_version: str
     api_versions: Mapping[str, str]
     later_extension_points: Mapping[str, frozenset[str]]
     pod_group_condition: str
@@ -134,7 +132,6 @@ class Release:
 
 RELEASE_1_36: Final = Release(
     version="1.36",
-    patch_version="1.36.3",
     api_versions={"PodGroup": "scheduling.k8s.io/v1alpha2", "DeviceTaintRule": "resource.k8s.io/v1beta2"},
     later_extension_points=dict.fromkeys(
         ("NodeName", "NodeUnschedulable", "TaintToleration"), frozenset({"preFilter"})
@@ -178,7 +175,6 @@ RELEASE_1_36: Final = Release(
 )
 RELEASE_1_37: Final = Release(
     version="1.37",
-    patch_version="1.37.2",
     api_versions={"PodGroup": "scheduling.k8s.io/v1beta1", "DeviceTaintRule": "resource.k8s.io/v1"},
     later_extension_points={},
     pod_group_condition="PodGroupInitiallyScheduled",

@@ -28,7 +28,6 @@ class ServingOptions:
             self-signed certificate is created in memory.
         min_tls_version: `VersionTLS12` or `VersionTLS13`; empty means TLS 1.2.
         cipher_suites: the cipher suites of TLS 1.2; empty means the defaults of OpenSSL.
-        reuse_address: has no effect, because Python always sets SO_REUSEADDR on listening sockets.
         reuse_port: whether the socket has SO_REUSEPORT.
     """
 
@@ -39,7 +38,6 @@ class ServingOptions:
     cert_dir: str = ""
     min_tls_version: str = ""
     cipher_suites: tuple[str, ...] = ()
-    reuse_address: bool = False
     reuse_port: bool = False
 
     @property
