@@ -5,13 +5,11 @@ Impersonation, exec plugins and token files that rotate are supported. `input_li
 If several files set a current context, the first one applies, as in kubectl.
 """
 
-import atexit
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, Final, cast
 from urllib.parse import quote
 
@@ -25,6 +23,7 @@ from extender.basics.input_limits import (
     shorten,
 )
 from extender.client.auth.exec_plugin import run_exec_plugin
+from extender.client.auth.pem_files import write_pem_file
 from extender.client.auth.static_credentials import Entry, find_context, make_static_configuration, validate_kubeconfig
 from extender.client.errors import CredentialsError
 from extender.client.proxies import find_proxy
@@ -39,6 +38,7 @@ Source: client-go/transport/token_source.go, NewCachedFileTokenSource; client-go
 
 SERVICE_ACCOUNT_DIR: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
+_CONTROL_CHARACTER: Final = re.compile(r"[\x00-\x1f\x7f]")
 _UNESCAPED_CHARACTERS: Final = "!#$&'*+-.^_`|~"  # in header names, besides letters and digits; as in client-go
 
 
@@ -87,6 +87,12 @@ class RestConfig:
     proxy_url: str = ""
     refresh_after: float | None = None
     expires_at: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raise a CredentialsError for a control character in a header: each request would fail unexpectedly."""
+        for name, value in self.headers:
+            if _CONTROL_CHARACTER.search(value):
+                raise CredentialsError(f"the value of the header {name!r} has a line break or a control character")
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +253,7 @@ def _load_kubeconfig(files: list[Path], source: CredentialSource) -> RestConfig:
         configuration = (
             _load_auth_provider(configs, context)
             if "auth-provider" in user.values
-            else make_static_configuration(cluster, user, _write_pem_file)
+            else make_static_configuration(cluster, user, write_pem_file)
         )
         exec_status = (
             run_exec_plugin(credential_settings["exec"], user.folder, cluster.values)
@@ -337,8 +343,8 @@ def _build_config(
     certificate, key = configuration.cert_file or "", configuration.key_file or ""
     if exec_status.get("clientCertificateData") and not certificate:
         certificate, key = (
-            _write_pem_file(exec_status["clientCertificateData"].encode()),
-            _write_pem_file(exec_status["clientKeyData"].encode()),
+            write_pem_file(exec_status["clientCertificateData"].encode()),
+            write_pem_file(exec_status["clientKeyData"].encode()),
         )
     if not exec_status and (configuration.ssl_ca_cert or certificate):
         # Rotated CAs and client certificates are noticed. client-go reads these files every five minutes.
@@ -383,16 +389,3 @@ def _read_token(file: Path) -> str:
     if not token.isprintable():
         raise CredentialsError(f"token file {file}: has a line break or a control character; want one token")
     return token
-
-
-_PEM_FILES: Final[dict[bytes, str]] = {}
-
-
-def _write_pem_file(pem: bytes) -> str:
-    """Return the path of a private file with *pem*. The ssl module reads certificates only from files."""
-    if pem not in _PEM_FILES:
-        with NamedTemporaryFile(suffix=".pem", delete=False) as file:
-            file.write(pem)
-        atexit.register(Path(file.name).unlink, missing_ok=True)
-        _PEM_FILES[pem] = file.name
-    return _PEM_FILES[pem]

@@ -135,8 +135,8 @@ def _read_output(process: subprocess.Popen[bytes], deadline: float) -> tuple[byt
 
 
 def _kill(process: subprocess.Popen[bytes], *, is_interactive: bool) -> None:
-    """Kill a process that has not ended, and close its pipes."""
-    if process.poll() is None:
+    """Kill a process that was not waited for, with the processes that it started, and close its pipes."""
+    if process.returncode is None:  # also if it has ended, because the others may hold its output open
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if is_interactive:
                 process.kill()

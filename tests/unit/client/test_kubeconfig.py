@@ -258,6 +258,17 @@ def test_an_invalid_token_file_is_one_line(tmp_path: Path, content: bytes, messa
     assert caught.value.message == f"token file {tmp_path}/token: {message}"
 
 
+@pytest.mark.parametrize(
+    ("user", "header"),
+    [({"token": "a\0b"}, "Authorization"), ({"token": "a", "as": "ann\r\nX-Extra: 1"}, "Impersonate-User")],
+    ids=["a token", "an impersonated user"],
+)
+def test_a_header_with_a_control_character_is_one_line(tmp_path: Path, user: dict[str, str], header: str) -> None:
+    with pytest.raises(CredentialsError) as caught:
+        load_config(CredentialSource(write_kubeconfig(tmp_path / "config", user=user)))
+    assert caught.value.message == f"the value of the header '{header}' has a line break or a control character"
+
+
 def test_a_token_file_that_is_a_device_or_an_idle_pipe_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

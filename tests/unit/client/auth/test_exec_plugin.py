@@ -1,6 +1,7 @@
 """Exec plugins that hang, print without an end, or return invalid credentials."""
 
 import json
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -87,6 +88,23 @@ def is_running(pid: int) -> bool:
 def test_the_processes_of_a_plugin_are_killed_with_it(tmp_path: Path) -> None:
     script = "sleep 1000 >/dev/null 2>&1 &\necho $! > child\nexec cat /dev/zero"
     assert error_of(tmp_path, script) == "exec plugin ./plugin.sh: its output has more than 1 MiB"
+    child = int((tmp_path / "child").read_text())
+    deadline = monotonic() + 20.0
+    while is_running(child):
+        assert monotonic() < deadline
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the state of a process is read from Linux's /proc")
+def test_a_process_that_holds_the_output_of_an_ended_plugin_open_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait_for_plugin(process: subprocess.Popen[bytes], _: float) -> tuple[bytes, bytes]:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        raise TimeoutError
+
+    monkeypatch.setattr(exec_plugin, "_read_output", wait_for_plugin)
+    message = error_of(tmp_path, "sleep 1000 &\necho $! > child")
+    assert message == "exec plugin ./plugin.sh: it did not end within 60 s"
     child = int((tmp_path / "child").read_text())
     deadline = monotonic() + 20.0
     while is_running(child):
