@@ -15,17 +15,28 @@ VERSION_REQUEST_TIMEOUT = 10.0
 
 
 class _VersionInfo(msgspec.Struct, rename="camel"):
-    """The version of an API server. Source: apimachinery/pkg/version/types.go, Info (1.36)."""
+    """The version of an API server, and the minor that it emulates.
+
+    Source: apimachinery/pkg/version/types.go, Info (1.37).
+    """
 
     git_version: str
+    emulation_major: str = ""
+    emulation_minor: str = ""
 
 
 def parse_server_version(body: bytes) -> str:
-    """Return the version in the response to `GET /version`, such as `v1.37.2`; empty if it cannot be read."""
+    """Return the version in the response to `GET /version`, such as `v1.37.2`; empty if it cannot be read.
+
+    For an API server that emulates another minor, as during an upgrade, this minor is returned, such as `v1.36`.
+    """
     try:
-        return msgspec.json.decode(body, type=_VersionInfo).git_version
+        version = msgspec.json.decode(body, type=_VersionInfo)
     except msgspec.DecodeError:
         return ""
+    emulated_minor = f"v{version.emulation_major}.{version.emulation_minor}"
+    is_emulating = version.emulation_minor and not version.git_version.startswith(f"{emulated_minor}.")
+    return emulated_minor if is_emulating else version.git_version
 
 
 def warn_about_other_release(body: bytes, release: Release) -> None:

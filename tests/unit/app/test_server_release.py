@@ -59,3 +59,10 @@ def test_another_release_is_a_warning(
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"gitVersion": 1}'])
 def test_a_response_without_a_version_is_no_error(body: bytes) -> None:
     assert parse_server_version(body) == ""
+
+
+@pytest.mark.parametrize(("minor", "version"), [("36", "v1.36"), ("37", "v1.37.2")])
+def test_the_minor_that_the_server_emulates_counts(minor: str, version: str) -> None:
+    """During an upgrade, an API server of 1.37 runs with --emulated-version=1.36."""
+    body = {"major": "1", "minor": "37", "emulationMajor": "1", "emulationMinor": minor, "gitVersion": "v1.37.2"}
+    assert parse_server_version(json.dumps(body).encode()) == version
