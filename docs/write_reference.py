@@ -345,7 +345,9 @@ def render_metrics() -> str:
     head = ("Metric", "Type", "Labels", "Stability", "Meaning")
     about = """
 `/metrics` serves these metrics in Prometheus' text format. Names, labels and buckets are kube-scheduler's if it has the
-metric, so that its dashboards and alerts work. `python_*` and `process_*` replace the metrics of Go's runtime.
+metric, so that its dashboards and alerts work. `python_*` and `process_*` replace the metrics of Go's runtime. There
+are no shared informers, work queues and batches of equal pods: `informer_*` is absent, and `workqueue_*`,
+`scheduler_batch_*`, `scheduler_get_node_hint_*` and `scheduler_store_schedule_results_*` have no values.
 [Alerts](alerts.md) shows which metrics to watch. The tables show the metrics of Kubernetes 1.37. The last column names
 the release or the feature gate that a metric needs.
 """
