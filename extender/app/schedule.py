@@ -193,4 +193,4 @@ def _log_start(options: ScheduleOptions) -> None:
         log.log(verbosity(1), 'FLAG: --%s="%s"', name, value)
     release = options.setup.gates.release.version
     log.info("Starting Kubernetes Scheduler", extra={"version": __version__, "kubernetes": release})
-    log.log(verbosity(2), "Using component config", extra={"config": options.setup.render_with_defaults()})
+    log.log(verbosity(2), "Using component config", extra={"config": options.setup.render_for_log()})

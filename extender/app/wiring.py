@@ -78,6 +78,14 @@ class SchedulerSetup:
         """Return the configuration with all defaults, as YAML."""
         return dump_yaml(self.build_document())
 
+    def render_for_log(self) -> str:
+        """Return the configuration as `render_with_defaults`, without the private keys of HTTP extenders."""
+        document: Any = self.build_document()
+        for extender in document.get("extenders") or ():
+            if (tls := extender.get("tlsConfig")) and tls.get("keyData"):
+                tls["keyData"] = "DATA+OMITTED"  # as in kubectl config view
+        return dump_yaml(document)
+
 
 def build_setup(
     configuration: Configuration | None = None,

@@ -25,6 +25,18 @@ def test_the_rendered_configuration_builds_the_same_profiles() -> None:
     assert load_setup(text.encode(), "config").render_with_defaults() == text
 
 
+def test_the_private_key_of_an_extender_is_not_logged() -> None:
+    """The log of component configs goes to places that must not have the key."""
+    key = "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t"
+    tls = f"{{certData: {key[:8]}, keyData: {key}}}"
+    setup = load_setup(
+        f"{HEAD}extenders: [{{urlPrefix: https://x, filterVerb: filter, tlsConfig: {tls}}}]\n".encode(), "f"
+    )
+    log_text = setup.render_for_log()
+    assert key not in log_text
+    assert setup.render_with_defaults() == log_text.replace("DATA+OMITTED", key)
+
+
 def test_errors_of_the_document_and_of_the_plugins_are_raised_together() -> None:
     text = HEAD + "paralelism: 3\nprofiles: [{plugins: {filter: {enabled: [{name: Nope}]}}}]\n"
     with pytest.raises(ConfigError) as caught:
