@@ -1,15 +1,17 @@
-"""Validation of label keys, label values and node selector requirements, with the messages of apimachinery.
+"""Validation of label keys, label values and node selector requirements, and messages about fields, of apimachinery.
 
 Source: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, RequiredNodeAffinity.Match;
 apimachinery/pkg/util/validation/validation.go, IsQualifiedName, IsValidLabelValue;
-apimachinery/pkg/labels/selector.go, NewRequirement (1.36).
+apimachinery/pkg/labels/selector.go, NewRequirement;
+apimachinery/pkg/util/validation/field/errors.go, Error.ErrorBody (1.36).
 """
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 _NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _DNS_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -33,6 +35,9 @@ _VALUE_ERROR: Final = (
 )
 _MAX_LENGTH: Final = 63
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_ESCAPES: Final = str.maketrans(
+    {"\\": r"\\", '"': r"\"", "\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
+)
 LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 """The operators of a label selector requirement."""
 
@@ -106,7 +111,7 @@ def validate_requirement(key: str, operator: str, values: Sequence[str]) -> list
     """Return the errors of a requirement on a label, each with its path in the requirement: `values[0][zone]: ...`."""
     if operator not in OPERATORS:
         supported_operators = ", ".join(f'"{name}"' for name in OPERATORS)
-        return [f"operator: Unsupported value: {_to_json(operator)}: supported values: {supported_operators}"]
+        return [f"operator: Unsupported value: {format_value(operator)}: supported values: {supported_operators}"]
     errors: list[str] = []
     if key_errors := validate_qualified_name(key):
         errors.append(format_invalid_value("key", key, "; ".join(key_errors)))
@@ -134,14 +139,34 @@ def validate_requirement(key: str, operator: str, values: Sequence[str]) -> list
 
 
 def format_invalid_value(path: str, value: str | Sequence[str], detail: str) -> str:
-    """Return the message of field.Invalid."""
-    return f"{path}: Invalid value: {_to_json(value)}: {detail}"
+    """Return the path and the message of field.Invalid; an empty list is null, as in Go."""
+    return f"{path}: {invalid_value(value if value or isinstance(value, str) else None, detail)}"
 
 
-def _to_json(value: str | Sequence[str]) -> str:
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    return json.dumps(list(value), ensure_ascii=False, separators=(",", ":")) if value else "null"
+def invalid_value(value: Any, detail: str) -> str:
+    """Return the message of field.Invalid: `Invalid value: 0: must be greater than 0`."""
+    return f"Invalid value: {format_value(value)}: {detail}"
+
+
+def format_value(value: Any) -> str:
+    """Return a value as messages show it: a text as Go's verb %q, other values as JSON."""
+    return _quote(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _quote(text: str) -> str:
+    """Return *text* in double quotes.
+
+    Source: Go's strconv/quote.go, appendEscapedRune.
+    """
+    text = text.translate(_ESCAPES)
+    return f'"{text if text.isprintable() else "".join(map(_escape, text))}"'
+
+
+def _escape(char: str) -> str:
+    if char.isprintable():
+        return char
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def join_errors(errors: Iterable[str]) -> str:

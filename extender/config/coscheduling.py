@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from extender.api.label_syntax import invalid_value
 from extender.config.errors import FieldError
 from extender.config.feature_gates import FeatureGates
 from extender.config.field_path import child
@@ -93,7 +94,7 @@ def _find_args_errors(profile: Profile) -> Iterator[FieldError]:
         if name not in _EFFECTS:
             yield FieldError(child(path, name), f'unknown field "{name}"; want {", ".join(_EFFECTS)}')
         elif isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            yield FieldError(child(path, name), f"Invalid value: {value}: must be an integer of at least 0")
+            yield FieldError(child(path, name), invalid_value(value, "must be an integer of at least 0"))
 
 
 def _replace_in_profile(profile: Profile) -> Profile:

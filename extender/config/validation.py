@@ -9,11 +9,10 @@ cmd/kube-scheduler/app/options/configfile.go, loadConfig, LogOrWriteConfig; pkg/
 NewHTTPExtender (1.36).
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from extender.api.label_syntax import validate_qualified_name
+from extender.api.label_syntax import invalid_value, validate_qualified_name
 from extender.api.requests import is_extended_resource
 from extender.config import durations
 from extender.config.errors import FieldError
@@ -39,8 +38,8 @@ def validate_configuration(configuration: Configuration) -> list[FieldError]:
 
 
 def make_invalid_value_error(path: str, value: object, detail: str) -> FieldError:
-    """Return a field error like upstream's field.Invalid: `Invalid value: 0: must be greater than 0`."""
-    return FieldError(path, f"Invalid value: {json.dumps(value, separators=(',', ':'), ensure_ascii=False)}: {detail}")
+    """Return a field error like upstream's field.Invalid."""
+    return FieldError(path, invalid_value(value, detail))
 
 
 def validate_extended_resource_name(name: str) -> list[str]:

@@ -1,16 +1,12 @@
 """The messages of the API server for invalid fields, and its rules for names, labels and enumerations.
 
-Source: apimachinery/pkg/util/validation/field/errors.go, Error.ErrorBody;
-apimachinery/pkg/util/validation/validation.go, IsQualifiedName, IsValidLabelValue (1.37).
+Source: apimachinery/pkg/util/validation/validation.go, IsQualifiedName, IsValidLabelValue (1.37).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
-import msgspec
-
-from extender.api.label_syntax import validate_label_value, validate_qualified_name
+from extender.api.label_syntax import format_value, invalid_value, validate_label_value, validate_qualified_name
 from extender.api.validation import ObjectError
 
 
@@ -19,27 +15,18 @@ def required_value(detail: str) -> str:
     return f"Required value: {detail}"
 
 
-def invalid_value(value: Any, detail: str) -> str:
-    """Return the message for an invalid value."""
-    return f"Invalid value: {_to_json(value)}: {detail}"
-
-
 def duplicate_value(value: str) -> str:
     """Return the message for a value that occurs twice in a list."""
-    return f"Duplicate value: {_to_json(value)}"
-
-
-def _to_json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    return f"Duplicate value: {format_value(value)}"
 
 
 def check_supported_value(path: str, value: str, supported_values: Sequence[str]) -> Iterator[ObjectError]:
     """Yield an error if *value* is none of the supported values; an empty one is missing."""
-    supported = f"supported values: {', '.join(map(_to_json, supported_values))}"
+    supported = f"supported values: {', '.join(map(format_value, supported_values))}"
     if not value:
         yield path, required_value(supported)
     elif value not in supported_values:
-        yield path, f"Unsupported value: {_to_json(value)}: {supported}"
+        yield path, f"Unsupported value: {format_value(value)}: {supported}"
 
 
 def check_qualified_name(path: str, name: str) -> Iterator[ObjectError]:

@@ -15,7 +15,6 @@ from extender.analysis.input.field_errors import (
     check_qualified_name,
     check_supported_value,
     duplicate_value,
-    invalid_value,
     required_value,
 )
 from extender.analysis.input.pod_rules import (
@@ -30,7 +29,7 @@ from extender.api.kinds.disruption import PodDisruptionBudget, PriorityClass
 from extender.api.kinds.meta import KubernetesObject, ObjectMeta
 from extender.api.kinds.node import Node, Taint
 from extender.api.kinds.pod import Pod
-from extender.api.label_syntax import validate_dns_label, validate_subdomain
+from extender.api.label_syntax import invalid_value, validate_dns_label, validate_subdomain
 from extender.api.scheme import KINDS
 from extender.api.validation import ObjectError, prefix_paths
 

@@ -17,7 +17,6 @@ from extender.analysis.input.field_errors import (
     check_qualified_name,
     check_supported_value,
     duplicate_value,
-    invalid_value,
     required_value,
 )
 from extender.api.kinds.affinity import (
@@ -34,6 +33,7 @@ from extender.api.kinds.affinity import (
 from extender.api.kinds.meta import LabelSelector, LabelSelectorRequirement
 from extender.api.kinds.pod import Container, ContainerPort, PodSpec, ResourceRequirements
 from extender.api.kinds.struct_base import RawQuantity, ResourceList
+from extender.api.label_syntax import invalid_value
 from extender.api.quantity import Quantity, parse
 from extender.api.requests import is_prefixed_native_resource
 from extender.api.validation import ObjectError, prefix_paths

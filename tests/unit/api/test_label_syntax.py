@@ -3,6 +3,8 @@
 import pytest
 
 from extender.api.label_syntax import (
+    format_invalid_value,
+    invalid_value,
     is_qualified_name,
     join_errors,
     parse_int64,
@@ -11,6 +13,7 @@ from extender.api.label_syntax import (
     validate_requirement,
     validate_subdomain,
 )
+from extender.config.validation import make_invalid_value_error
 
 
 @pytest.mark.parametrize(("text", "valid"), [("", True), ("v1", True), ("v" * 64, False), ("v-", False), ("ä", False)])
@@ -56,3 +59,31 @@ def test_distinct_errors_are_joined_in_brackets() -> None:
 )  # fmt: skip
 def test_label_keys_are_validated(text: str, valid: bool) -> None:
     assert is_qualified_name(text) is valid
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a/b/c", '"a/b/c"'),
+        ('say "no" \\ yes', r'"say \"no\" \\ yes"'),
+        ("tab\tbell\aline\n", r'"tab\tbell\aline\n"'),
+        ("\x1b[31mred\x7f", r'"\x1b[31mred\x7f"'),
+        ("caf\u00e9 \u6392\u7a7a", '"caf\u00e9 \u6392\u7a7a"'),
+        ("\u202eright to left\u0085", r'"\u202eright to left\u0085"'),
+        ("\U000e0001tag", r'"\U000e0001tag"'),
+        (-1, "-1"),
+        (True, "true"),
+        (None, "null"),
+        (["a", "b"], '["a","b"]'),
+        ({"app": "web"}, '{"app":"web"}'),
+    ],
+)
+def test_a_value_is_shown_as_go_shows_it(value: object, text: str) -> None:
+    """The texts are those of Go 1.26: fmt.Sprintf("%q", ...) and json.Marshal."""
+    assert invalid_value(value, "must differ") == f"Invalid value: {text}: must differ"
+    assert make_invalid_value_error("spec", value, "must differ").message == f"Invalid value: {text}: must differ"
+
+
+def test_an_empty_list_of_a_label_requirement_is_null() -> None:
+    assert format_invalid_value("values", [], "must differ") == "values: Invalid value: null: must differ"
+    assert format_invalid_value("key", "", "must differ") == 'key: Invalid value: "": must differ'
