@@ -3,7 +3,7 @@
 Objects of an API server were checked there, so they need no check here.
 
 Source: pkg/apis/core/validation/validation.go, ValidateObjectMeta, ValidatePodCreate, ValidateNode;
-pkg/apis/apps/validation/validation.go, ValidatePodTemplateSpecForReplicaSet (1.37).
+pkg/apis/apps/validation/validation.go, ValidateDeploymentSpec, ValidatePodTemplateSpecForReplicaSet (1.37).
 """
 
 from collections.abc import Iterator
@@ -25,16 +25,21 @@ from extender.analysis.input.pod_rules import (
     check_quantities,
 )
 from extender.analysis.input.workloads import Workload
+from extender.api.codec import DecodeError, from_builtins
 from extender.api.kinds.disruption import PodDisruptionBudget, PriorityClass
-from extender.api.kinds.meta import KubernetesObject, ObjectMeta
+from extender.api.kinds.meta import KubernetesObject, LabelSelector, ObjectMeta
 from extender.api.kinds.node import Node, Taint
 from extender.api.kinds.pod import Pod
 from extender.api.label_syntax import invalid_value, validate_dns_label, validate_subdomain
+from extender.api.matching import selector_from_label_selector
 from extender.api.scheme import KINDS
-from extender.api.validation import ObjectError, prefix_paths
+from extender.api.validation import ObjectError, prefix_paths, validate_object
 
 _KINDS_WITHOUT_PODS: Final = frozenset(kind for _, kind in KINDS)
 """Kinds that scheduling reads: a workload of such a kind says something even without a template."""
+
+_KINDS_WITH_OPTIONAL_SELECTOR: Final = ("Job", "ReplicationController")
+"""The API server sets the selector of these kinds."""
 
 
 def find_invalid_fields(obj: KubernetesObject) -> Iterator[ObjectError]:
@@ -69,8 +74,30 @@ def _check_workload(workload: Workload) -> Iterator[ObjectError]:
         if workload.kind not in _KINDS_WITHOUT_PODS:
             yield "spec.template", required_value("without it, the workload has no pods")
         return
+    if workload.kind not in _KINDS_WITH_OPTIONAL_SELECTOR:
+        yield from _check_selector(workload, template.metadata.labels)
     yield from prefix_paths("spec.template.metadata.labels", check_labels(template.metadata.labels))
     yield from prefix_paths("spec.template.spec", check_pod_spec(template.spec))
+
+
+def _check_selector(workload: Workload, template_labels: dict[str, str]) -> Iterator[ObjectError]:
+    """Yield the errors of a selector. Without a valid one, default spreading would count pods of other workloads."""
+    if workload.spec.selector is None:
+        yield "spec.selector", required_value("the labels of its pods, such as {matchLabels: {app: web}}")
+        return
+    try:
+        selector = from_builtins(workload.spec.selector, LabelSelector)
+    except DecodeError as error:
+        yield f"spec.selector.{error.path}", error.message
+        return
+    errors = list(prefix_paths("spec.selector", validate_object(selector)))
+    errors += check_label_selector(selector, "spec.selector")
+    yield from errors
+    if selector == LabelSelector():
+        yield "spec.selector", invalid_value({}, f"empty selector is invalid for {workload.kind.lower()}")
+    elif not errors and not selector_from_label_selector(selector).matches(template_labels):
+        message = "`selector` does not match template `labels`"
+        yield "spec.template.metadata.labels", invalid_value(template_labels, message)
 
 
 def _check_taints(taints: tuple[Taint, ...]) -> Iterator[ObjectError]:

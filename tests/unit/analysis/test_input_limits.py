@@ -212,7 +212,8 @@ def test_the_number_of_documents_is_limited(
 
 
 def make_deployment(name: str, replicas: int) -> str:
-    spec = f'{{"replicas":{replicas},"template":{{"spec":{{"containers":[{{"name":"a"}}]}}}}}}'
+    template = '{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"a"}]}}'
+    spec = f'{{"replicas":{replicas},"selector":{{"matchLabels":{{"app":"a"}}}},"template":{template}}}'
     return f'{{"apiVersion":"apps/v1","kind":"Deployment","metadata":{{"name":"{name}"}},"spec":{spec}}}'
 
 

@@ -24,8 +24,19 @@ EFFECTS = 'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"'
 
 
 def make_manifest(kind: str, **fields: Any) -> dict[str, Any]:
-    versions = {"Deployment": "apps/v1", "ReplicaSet": "apps/v1", "PriorityClass": "scheduling.k8s.io/v1"}
+    versions = {"Deployment": "apps/v1", "ReplicaSet": "apps/v1"}
+    versions |= {"Job": "batch/v1", "PriorityClass": "scheduling.k8s.io/v1"}
     return {"apiVersion": versions.get(kind, "v1"), "kind": kind, "metadata": {"name": "a"}, **fields}
+
+
+def make_workload(
+    kind: str = "Deployment",
+    *,
+    selector: dict[str, Any] | None = {"matchLabels": {"app": "web"}},  # noqa: B006  not changed
+    labels: dict[str, str] = {"app": "web"},  # noqa: B006  not changed
+    spec: dict[str, Any] = {"containers": [{"name": "app"}]},  # noqa: B006  not changed
+) -> dict[str, Any]:
+    return make_manifest(kind, spec={"selector": selector, "template": {"metadata": {"labels": labels}, "spec": spec}})
 
 
 def make_pod(**spec: Any) -> dict[str, Any]:
@@ -247,15 +258,29 @@ REFUSED = {
         "spec.template: Required value: without it, the workload has no pods",
     ),
     "a template without containers": (
-        make_manifest("Deployment", spec={"template": {"spec": {"restartPolicy": "Always"}}}),
+        make_workload(spec={"restartPolicy": "Always"}),
         "spec.template.spec.containers: Required value: a pod needs a container, such as {name: app, image: nginx}",
     ),
     "a label of a template": (
-        make_manifest(
-            "Deployment",
-            spec={"template": {"metadata": {"labels": {"app": "v" * 64}}, "spec": {"containers": [{"name": "a"}]}}},
-        ),
+        make_workload(labels={"app": "web", "long": "v" * 64}),
         f'spec.template.metadata.labels: Invalid value: "{"v" * 64}": must be no more than 63 bytes',
+    ),
+    "a deployment without a selector": (
+        make_workload(selector=None),
+        "spec.selector: Required value: the labels of its pods, such as {matchLabels: {app: web}}",
+    ),
+    "an empty selector": (
+        make_workload("ReplicaSet", selector={}),
+        "spec.selector: Invalid value: {}: empty selector is invalid for replicaset",
+    ),
+    "a selector of other pods": (
+        make_workload(selector={"matchLabels": {"app": "wbe"}}),
+        'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`',
+    ),
+    "an operator of a selector": (
+        make_workload(selector={"matchExpressions": [{"key": "app", "operator": "Is", "values": ["web"]}]}),
+        "spec.selector.matchExpressions[0].operator: "
+        'unknown operator "Is"; want one of In, NotIn, Exists, DoesNotExist',
     ),
     "a taint without an effect": (
         make_manifest("Node", spec={"taints": [{"key": "a"}]}),
@@ -281,6 +306,16 @@ REFUSED = {
 @pytest.mark.parametrize(("manifest", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_field_that_an_api_server_refuses_is_an_error(tmp_path: Path, manifest: dict[str, Any], message: str) -> None:
     assert find_errors(tmp_path, manifest) == [message]
+
+
+def test_a_selector_of_the_wrong_type_is_an_error(tmp_path: Path) -> None:
+    manifest = make_workload(selector={"matchLabels": ["app"]})
+    assert find_errors(tmp_path, manifest) == ["spec.selector.matchLabels: Expected `object`, got `array`"]
+
+
+@pytest.mark.parametrize("kind", ["Job", "ReplicationController"])
+def test_a_selector_that_the_api_server_sets_may_be_missing(tmp_path: Path, kind: str) -> None:
+    assert find_errors(tmp_path, make_workload(kind, selector=None)) == []
 
 
 @pytest.mark.parametrize(("manifest", "message"), REFUSED.values(), ids=REFUSED.keys())
