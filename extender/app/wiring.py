@@ -15,7 +15,7 @@ from extender.config.coscheduling import (
     restore_coscheduling,
 )
 from extender.config.defaults import IN_TREE_PLUGINS, add_gated_plugins, make_default_configuration
-from extender.config.documents import dump_yaml, parse_document
+from extender.config.documents import dump_yaml, normalize, parse_document
 from extender.config.errors import ConfigError, FieldError
 from extender.config.feature_gates import FeatureGates
 from extender.config.field_path import drop_cascading_errors
@@ -137,10 +137,7 @@ def load_setup(
     Raises:
         ConfigError: the configuration is invalid; contains all errors.
     """
-    if policy_document.is_policy_or_config_map(parse_document(data, source)[0]):
-        return build_setup_from_policy(policy_document.load_policy(data, source), gates, shared_state)
-    release = (gates or FeatureGates()).release
-    return _load_and_build(lambda: load.load_configuration(data, source, release), gates, shared_state)
+    return _build_from_document(*parse_document(data, source), source, gates, shared_state)
 
 
 def build_setup_from_document(document: object, source: str, gates: FeatureGates | None = None) -> SchedulerSetup:
@@ -149,10 +146,7 @@ def build_setup_from_document(document: object, source: str, gates: FeatureGates
     Raises:
         ConfigError: the configuration is invalid; contains all errors.
     """
-    if policy_document.is_policy_or_config_map(document):
-        return build_setup_from_policy(policy_document.from_builtins(document, source), gates)
-    release = (gates or FeatureGates()).release
-    return _load_and_build(lambda: load.from_builtins(document, source, release), gates)
+    return _build_from_document(*normalize(document), source, gates)
 
 
 def build_setup_from_policy(
@@ -170,14 +164,20 @@ def build_setup_from_policy(
     return replace(setup, warnings=(*conversion.warnings, *setup.warnings))
 
 
-def _load_and_build(
-    load_configuration: Callable[[], Configuration],
+def _build_from_document(
+    document: object,
+    errors: list[FieldError],
+    source: str,
     gates: FeatureGates | None,
     shared_state: dict[str, Any] | None = None,
 ) -> SchedulerSetup:
-    """Load a configuration and build its plugins; raise the errors of both steps together."""
+    """Load a configuration or a Policy and build its plugins; raise the errors of both steps together."""
+    if policy_document.is_policy_or_config_map(document):
+        policy = policy_document.decode_document(document, source, errors)
+        return build_setup_from_policy(policy, gates, shared_state)
+    release = (gates or FeatureGates()).release
     try:
-        return build_setup(load_configuration(), gates, shared_state)
+        return build_setup(load.build_configuration(document, source, errors, release), gates, shared_state)
     except load.InvalidConfigurationError as load_error:
         try:
             build_setup(load_error.configuration, gates)

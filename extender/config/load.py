@@ -84,7 +84,7 @@ def load_configuration(data: bytes, source: str, release: Release = DEFAULT_RELE
         ConfigError: the document is not a configuration.
     """
     document, errors = parse_document(data, source)
-    return _build_configuration(document, source, errors, release)
+    return build_configuration(document, source, errors, release)
 
 
 def from_builtins(obj: object, source: str, release: Release = DEFAULT_RELEASE) -> Configuration:
@@ -94,10 +94,15 @@ def from_builtins(obj: object, source: str, release: Release = DEFAULT_RELEASE) 
         ConfigError: as in `load_configuration`.
     """
     document, errors = normalize(obj)
-    return _build_configuration(document, source, errors, release)
+    return build_configuration(document, source, errors, release)
 
 
-def _build_configuration(document: object, source: str, errors: list[FieldError], release: Release) -> Configuration:
+def build_configuration(document: object, source: str, errors: list[FieldError], release: Release) -> Configuration:
+    """Build a configuration from a parsed document and the errors of the parser; see `load_configuration`.
+
+    Raises:
+        ConfigError: as in `load_configuration`.
+    """
     if document is None:
         document = {}
     if not isinstance(document, Mapping):

@@ -15,7 +15,7 @@ from typing import Any, Final, Union, get_args, get_origin
 
 import msgspec
 
-from extender.config.documents import normalize, parse_document
+from extender.config.documents import parse_document
 from extender.config.errors import ConfigError, FieldError
 from extender.config.field_path import child, item
 from extender.config.legacy_policy.policy import API_VERSIONS, KIND, LegacyExtender, Policy
@@ -57,20 +57,15 @@ def load_policy(data: bytes, source: str) -> LoadedPolicy:
         ConfigError: all decoding errors.
     """
     document, errors = parse_document(data, source)
-    return _decode_document(document, source, errors)
+    return decode_document(document, source, errors)
 
 
-def from_builtins(document: object, source: str) -> LoadedPolicy:
-    """Load a Policy from plain values.
+def decode_document(document: object, source: str, errors: list[FieldError]) -> LoadedPolicy:
+    """Decode a Policy from a parsed document and the errors of the parser.
 
     Raises:
         ConfigError: as in `load_policy`.
     """
-    normalized, errors = normalize(document)
-    return _decode_document(normalized, source, errors)
-
-
-def _decode_document(document: object, source: str, errors: list[FieldError]) -> LoadedPolicy:
     if not isinstance(document, Mapping):
         raise ConfigError([*errors, FieldError("", f"{source}: expected an object, got {describe_value(document)}")])
     if document.get("kind") == "ConfigMap":
@@ -110,7 +105,7 @@ def _decode_config_map(document: Mapping[str, object], source: str) -> LoadedPol
         raise ConfigError(
             [FieldError(f"data[{CONFIG_MAP_KEY}]", "a ConfigMap cannot contain another ConfigMap: write a Policy")]
         )
-    return _decode_document(policy_document, source, errors)
+    return decode_document(policy_document, source, errors)
 
 
 class _ExtenderFieldFilter:

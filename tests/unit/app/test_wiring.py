@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
+from extender.app import wiring
 from extender.app.wiring import build_setup, build_setup_from_document, load_setup, make_runtime
-from extender.config.errors import ConfigError
+from extender.config import load
+from extender.config.documents import parse_document
+from extender.config.errors import ConfigError, FieldError
+from extender.config.legacy_policy import policy_document
 from extender.framework.plugin_runner import PluginError
 from extender.logs.klog import JsonFormatter, verbosity
 
@@ -42,6 +46,27 @@ def test_errors_of_the_document_and_of_the_plugins_are_raised_together() -> None
     with pytest.raises(ConfigError) as caught:
         load_setup(text.encode(), "config")
     assert [error.path for error in caught.value.errors] == ["paralelism", "profiles[0].plugins.filter.enabled"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n",
+        b"apiVersion: v1\nkind: Policy\n",
+    ],
+    ids=["a configuration", "a Policy"],
+)
+def test_a_document_is_parsed_once(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+
+    def count(data: bytes, source: str) -> tuple[object, list[FieldError]]:
+        parsed.append(data)
+        return parse_document(data, source)
+
+    for module in (wiring, load, policy_document):
+        monkeypatch.setattr(module, "parse_document", count)
+    load_setup(text, "scheduler.yaml")
+    assert parsed == [text]
 
 
 def test_a_policy_is_converted_with_warnings() -> None:

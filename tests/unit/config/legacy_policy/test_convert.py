@@ -16,7 +16,7 @@ MANDATORY = ["NodeUnschedulable", "TaintToleration"]
 
 
 def convert_fields(**fields: Any) -> ConvertedPolicy:
-    loaded = policy_document.from_builtins({"kind": "Policy", "apiVersion": "v1", **fields}, "f")
+    loaded = policy_document.decode_document({"kind": "Policy", "apiVersion": "v1", **fields}, "f", [])
     return convert_policy(loaded.policy, loaded.warnings)
 
 

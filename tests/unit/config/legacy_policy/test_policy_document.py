@@ -83,7 +83,7 @@ def test_a_policy_is_read_from_the_data_of_a_config_map() -> None:
     assert policy_document.load_policy(json.dumps(config_map).encode(), "f").policy.predicates == (
         PredicatePolicy("HostName"),
     )
-    assert policy_document.from_builtins(config_map, "f").policy.predicates == (PredicatePolicy("HostName"),)
+    assert policy_document.decode_document(config_map, "f", []).policy.predicates == (PredicatePolicy("HostName"),)
 
 
 def test_a_policy_in_a_config_map_may_be_yaml_and_lack_a_kind() -> None:

@@ -11,7 +11,7 @@ RATIO = {"requestedToCapacityRatioArguments": {"shape": [{"utilization": 0, "sco
 
 
 def validation_errors(**fields: Any) -> list[str]:
-    policy = policy_document.from_builtins({"kind": "Policy", "apiVersion": "v1", **fields}, "f").policy
+    policy = policy_document.decode_document({"kind": "Policy", "apiVersion": "v1", **fields}, "f", []).policy
     return [str(error) for error in validate_policy(policy)]
 
 
