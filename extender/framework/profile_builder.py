@@ -15,6 +15,7 @@ from extender.config import model
 from extender.config.defaults import IN_TREE_PLUGINS
 from extender.config.errors import ConfigError, FieldError
 from extender.config.expand import ExpandedPlugins, expand_profiles
+from extender.config.extension_point_fields import EXTENSION_POINTS
 from extender.config.feature_gates import FeatureGates
 from extender.config.strict_decoding import decode_strict
 from extender.framework.extension_points import AssumeExtensions, EnqueueExtensions
@@ -46,22 +47,9 @@ EXTENSION_POINT_METHODS: Mapping[str, str] = {
 }
 """The method of each extension point; points are named as in the configuration."""
 
-_PROFILE_FIELDS = {
-    "preEnqueue": "pre_enqueue_plugins",
-    "preFilter": "pre_filter_plugins",
-    "filter": "filter_plugins",
-    "postFilter": "post_filter_plugins",
-    "preScore": "pre_score_plugins",
-    "reserve": "reserve_plugins",
-    "permit": "permit_plugins",
-    "preBind": "pre_bind_plugins",
-    "bind": "bind_plugins",
-    "postBind": "post_bind_plugins",
-    "placementGenerate": "placement_generate_plugins",
-}
-
-
 _POD_GROUP_POST_FILTER = "podGroupPostFilter"
+_OTHER_POINTS = frozenset({"queueSort", "score", "placementScore", _POD_GROUP_POST_FILTER})
+"""The extension points whose plugins are in a profile in another form than a tuple of plugins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +166,9 @@ class _ProfileBuilder:
         if self.errors:
             return None
         plugins_by_field = {
-            field_name: tuple(instances[plugin.name] for plugin in plugins.get(point, ()))
-            for point, field_name in _PROFILE_FIELDS.items()
+            f"{point.field}_plugins": tuple(instances[plugin.name] for plugin in plugins.get(point.key, ()))
+            for point in EXTENSION_POINTS
+            if point.key not in _OTHER_POINTS
         }
         percentage = self.profile.percentage_of_nodes_to_score
         if percentage is None:
