@@ -60,6 +60,17 @@ def get_kind_name(kind: type[KubernetesObject]) -> str:
     return _KIND_NAMES.get(kind, kind.__name__)
 
 
+def guess_plural(kind: str) -> str:
+    """Return the plural resource name of a kind by the rule of the Kubernetes API.
+
+    Source: apimachinery/pkg/api/meta/restmapper.go, UnsafeGuessKindToResource (1.36).
+    """
+    name = kind.lower()
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"
+
+
 KINDS: Mapping[tuple[str, str], type[KubernetesObject]] = MappingProxyType(
     {(version, get_kind_name(kind)): kind for version, kinds in _KINDS_BY_VERSION for kind in kinds}
 )

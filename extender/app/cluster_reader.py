@@ -26,14 +26,14 @@ from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
 from extender.api.kinds.workload import ReplicaSet
-from extender.api.scheme import KINDS
+from extender.api.scheme import KINDS, guess_plural
 from extender.app.server_release import parse_server_version
 from extender.basics.clock import SystemClock
 from extender.client.credentials import Credentials
 from extender.client.errors import ApiError, CredentialsError, ForbiddenError, NotFoundError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.listwatch import UNFINISHED_PODS, ListWatch, list_all
-from extender.client.rest_mapping import ENDPOINTS, MISSING_KIND_HINTS, Endpoint, get_endpoint, guess_plural
+from extender.client.rest_mapping import ENDPOINTS, MISSING_KIND_HINTS, Endpoint, get_endpoint
 from extender.client.transport import Request, Transport
 from extender.config.model import ClientConnection
 from extender.config.releases import DEFAULT_RELEASE, find_release

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
+from extender.api.scheme import guess_plural
 from extender.config.releases import Release
 
 
@@ -46,17 +47,6 @@ class Endpoint:
 def _escape(segment: str) -> str:
     # A name of dots only would be a path to a parent folder.
     return quote(segment, safe="") if segment.strip(".") else segment.replace(".", "%2E")
-
-
-def guess_plural(kind: str) -> str:
-    """Return the plural resource name of a kind by the rule of the Kubernetes API.
-
-    Source: apimachinery/pkg/api/meta/restmapper.go, UnsafeGuessKindToResource (1.36).
-    """
-    name = kind.lower()
-    if name.endswith("s"):
-        return f"{name}es"
-    return f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"
 
 
 _TABLE: Final = (

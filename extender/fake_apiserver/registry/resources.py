@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from extender.api.scheme import guess_plural
+
 Object = dict[str, Any]
 """A Kubernetes object as parsed JSON. A stored object is never mutated."""
 
@@ -16,7 +18,6 @@ class ApiResource:
     Attributes:
         group_version: the group and version, such as `v1` or `apps/v1`.
         kind: the kind, such as `Pod`.
-        plural: the name in paths, such as `pods`.
         namespaced: whether objects are in a namespace.
         short_names: the short names in kubectl.
         has_status: whether the resource has a status subresource.
@@ -24,11 +25,11 @@ class ApiResource:
         allow_unconditional_update: whether an update may omit the resourceVersion.
         allow_create_on_update: whether an update of a missing object creates it.
         return_deleted_object: whether a deletion returns the object instead of a Status.
+        plural: the name in paths, such as `pods`; made from the kind.
     """
 
     group_version: str
     kind: str
-    plural: str
     namespaced: bool = True
     short_names: tuple[str, ...] = ()
     has_status: bool = False
@@ -36,6 +37,11 @@ class ApiResource:
     allow_unconditional_update: bool = True
     allow_create_on_update: bool = False
     return_deleted_object: bool = False
+    plural: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.plural:
+            object.__setattr__(self, "plural", guess_plural(self.kind))
 
     @property
     def group(self) -> str:
@@ -84,106 +90,61 @@ _COORDINATION_GROUP_VERSION: Final = "coordination.k8s.io/v1"
 
 API_RESOURCES: Final = (
     ApiResource(
-        "v1",
-        "Pod",
-        "pods",
-        short_names=("po",),
-        has_status=True,
-        selectable_fields=_POD_FIELDS,
-        return_deleted_object=True,
+        "v1", "Pod", short_names=("po",), has_status=True, selectable_fields=_POD_FIELDS, return_deleted_object=True
     ),
-    ApiResource("v1", "Node", "nodes", False, ("no",), has_status=True, selectable_fields=("spec.unschedulable",)),
-    ApiResource("v1", "Namespace", "namespaces", False, ("ns",), True, ("status.phase",), return_deleted_object=True),
+    ApiResource("v1", "Node", False, ("no",), has_status=True, selectable_fields=("spec.unschedulable",)),
+    ApiResource("v1", "Namespace", False, ("ns",), True, ("status.phase",), return_deleted_object=True),
     ApiResource(
-        "v1",
-        "Service",
-        "services",
-        short_names=("svc",),
-        has_status=True,
-        allow_create_on_update=True,
-        return_deleted_object=True,
+        "v1", "Service", short_names=("svc",), has_status=True, allow_create_on_update=True, return_deleted_object=True
     ),
-    ApiResource("v1", "ReplicationController", "replicationcontrollers", short_names=("rc",), has_status=True),
-    ApiResource("v1", "ConfigMap", "configmaps", short_names=("cm",)),
-    ApiResource(
-        "v1", "PersistentVolume", "persistentvolumes", False, ("pv",), has_status=True, return_deleted_object=True
-    ),
-    ApiResource(
-        "v1", "PersistentVolumeClaim", "persistentvolumeclaims", True, ("pvc",), True, return_deleted_object=True
-    ),
-    ApiResource(
-        "v1", "Event", "events", short_names=("ev",), selectable_fields=_CORE_EVENT_FIELDS, allow_create_on_update=True
-    ),
+    ApiResource("v1", "ReplicationController", short_names=("rc",), has_status=True),
+    ApiResource("v1", "ConfigMap", short_names=("cm",)),
+    ApiResource("v1", "PersistentVolume", False, ("pv",), has_status=True, return_deleted_object=True),
+    ApiResource("v1", "PersistentVolumeClaim", True, ("pvc",), True, return_deleted_object=True),
+    ApiResource("v1", "Event", short_names=("ev",), selectable_fields=_CORE_EVENT_FIELDS, allow_create_on_update=True),
     ApiResource(
         "events.k8s.io/v1",
         "Event",
-        "events",
         short_names=("ev",),
         selectable_fields=_EVENTS_V1_FIELDS,
         allow_create_on_update=True,
     ),
-    ApiResource("apps/v1", "ReplicaSet", "replicasets", short_names=("rs",), has_status=True),
-    ApiResource("apps/v1", "StatefulSet", "statefulsets", short_names=("sts",), has_status=True),
+    ApiResource("apps/v1", "ReplicaSet", short_names=("rs",), has_status=True),
+    ApiResource("apps/v1", "StatefulSet", short_names=("sts",), has_status=True),
+    ApiResource("policy/v1", "PodDisruptionBudget", True, ("pdb",), True, allow_unconditional_update=False),
+    ApiResource("scheduling.k8s.io/v1", "PriorityClass", False, ("pc",)),
+    ApiResource("scheduling.k8s.io/v1beta1", "PodGroup", has_status=True),
+    ApiResource("scheduling.k8s.io/v1alpha2", "PodGroup", has_status=True),
+    ApiResource("scheduling.k8s.io/v1alpha3", "CompositePodGroup", has_status=True),
+    ApiResource(_STORAGE_GROUP_VERSION, "StorageClass", False, ("sc",), return_deleted_object=True),
+    ApiResource(_STORAGE_GROUP_VERSION, "CSINode", False, allow_unconditional_update=False, return_deleted_object=True),
     ApiResource(
-        "policy/v1",
-        "PodDisruptionBudget",
-        "poddisruptionbudgets",
-        True,
-        ("pdb",),
-        True,
-        allow_unconditional_update=False,
+        _STORAGE_GROUP_VERSION, "CSIDriver", False, allow_unconditional_update=False, return_deleted_object=True
     ),
-    ApiResource("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", False, ("pc",)),
-    ApiResource("scheduling.k8s.io/v1beta1", "PodGroup", "podgroups", has_status=True),
-    ApiResource("scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", has_status=True),
-    ApiResource("scheduling.k8s.io/v1alpha3", "CompositePodGroup", "compositepodgroups", has_status=True),
-    ApiResource(_STORAGE_GROUP_VERSION, "StorageClass", "storageclasses", False, ("sc",), return_deleted_object=True),
-    ApiResource(
-        _STORAGE_GROUP_VERSION,
-        "CSINode",
-        "csinodes",
-        False,
-        allow_unconditional_update=False,
-        return_deleted_object=True,
-    ),
-    ApiResource(
-        _STORAGE_GROUP_VERSION,
-        "CSIDriver",
-        "csidrivers",
-        False,
-        allow_unconditional_update=False,
-        return_deleted_object=True,
-    ),
-    ApiResource(_STORAGE_GROUP_VERSION, "CSIStorageCapacity", "csistoragecapacities", allow_unconditional_update=False),
+    ApiResource(_STORAGE_GROUP_VERSION, "CSIStorageCapacity", allow_unconditional_update=False),
     ApiResource(
         _STORAGE_GROUP_VERSION,
         "VolumeAttachment",
-        "volumeattachments",
         False,
         (),
         True,
         allow_unconditional_update=False,
         return_deleted_object=True,
     ),
-    ApiResource(
-        _RESOURCE_GROUP_VERSION, "ResourceClaim", "resourceclaims", has_status=True, return_deleted_object=True
-    ),
-    ApiResource(_RESOURCE_GROUP_VERSION, "ResourceClaimTemplate", "resourceclaimtemplates", return_deleted_object=True),
+    ApiResource(_RESOURCE_GROUP_VERSION, "ResourceClaim", has_status=True, return_deleted_object=True),
+    ApiResource(_RESOURCE_GROUP_VERSION, "ResourceClaimTemplate", return_deleted_object=True),
     ApiResource(
         _RESOURCE_GROUP_VERSION,
         "ResourceSlice",
-        "resourceslices",
         False,
         (),
         False,
         ("spec.driver", "spec.nodeName"),
         return_deleted_object=True,
     ),
-    ApiResource(_RESOURCE_GROUP_VERSION, "DeviceClass", "deviceclasses", False, return_deleted_object=True),
-    ApiResource(_RESOURCE_GROUP_VERSION, "DeviceTaintRule", "devicetaintrules", False, has_status=True),
-    ApiResource(
-        _COORDINATION_GROUP_VERSION, "Lease", "leases", allow_unconditional_update=False, allow_create_on_update=True
-    ),
+    ApiResource(_RESOURCE_GROUP_VERSION, "DeviceClass", False, return_deleted_object=True),
+    ApiResource(_RESOURCE_GROUP_VERSION, "DeviceTaintRule", False, has_status=True),
+    ApiResource(_COORDINATION_GROUP_VERSION, "Lease", allow_unconditional_update=False, allow_create_on_update=True),
 )
 """All resources. The contents of a deleted namespace are deleted in this order."""
 
