@@ -3,7 +3,11 @@
 Names, labels and expressions may have escape sequences, with which a terminal changes its state or hides text.
 """
 
-from typing import Any
+from typing import Any, Final
+
+_GO_ESCAPES: Final = {
+    "\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v", "\\": r"\\", '"': r"\"",
+}  # fmt: skip
 
 
 def make_visible(text: str) -> str:
@@ -30,3 +34,22 @@ def make_value_visible(value: Any) -> Any:
         case list() | tuple():
             return [make_value_visible(item) for item in value]
     return value
+
+
+def quote(text: str) -> str:
+    """Return *text* in double quotes, with escapes as Go's verb %q has them; the result is one line.
+
+    Source: Go 1.26, strconv/quote.go, Quote.
+    """
+    return f'"{"".join(map(_quote_character, text))}"'
+
+
+def _quote_character(char: str) -> str:
+    if char in _GO_ESCAPES:
+        return _GO_ESCAPES[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

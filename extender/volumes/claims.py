@@ -12,6 +12,7 @@ from extender.api.kinds.pod import Pod
 from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim
 from extender.api.kinds.struct_base import ResourceList
 from extender.api.quantity import ZERO, Quantity, parse
+from extender.basics.visible_text import quote
 from extender.cache.tables.volume_uses import PVCUse
 
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
@@ -45,8 +46,11 @@ def uses_claim(pod: Pod, uses: tuple[PVCUse, ...], claim: PersistentVolumeClaim)
 
 
 def format_not_found_message(name: str) -> str:
-    """Return the error message for a claim that does not exist."""
-    return f'persistentvolumeclaim "{name}" not found'
+    """Return the error message for a claim that does not exist. The API server accepts any text as its name.
+
+    Source: apimachinery/pkg/api/errors/errors.go, NewNotFound (1.36).
+    """
+    return f"persistentvolumeclaim {quote(name)} not found"
 
 
 def get_ownership_error(pod: Pod, claim: PersistentVolumeClaim) -> str | None:

@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 
 from extender import __version__
 from extender.analysis.input.input_errors import InputError, UnreadableError
+from extender.basics.visible_text import make_visible
 from extender.cli.mcp import cluster_questions, pod_questions
 from extender.cli.mcp.answer_pages import PageError, select_page
 from extender.cli.mcp.loaded_cluster import ClusterSource, LoadedCluster
@@ -116,14 +117,14 @@ class _Caller:
     def _answer(self, ask: Callable[[LoadedCluster], str], page: int) -> str:
         with self._lock, redirect_plugin_output():
             try:
-                return select_page(ask(self._source.get()), page)
+                return select_page(make_visible(ask(self._source.get())), page)
             except (InputError, ConfigError, ScenarioError) as error:
                 lines = [str(line) for line in error.errors[:_MAX_ERROR_LINES]]
-                raise ToolError("\n".join(lines)) from error
+                raise ToolError(make_visible("\n".join(lines))) from error
             except (UnreadableError, QuestionError, PageError) as error:
-                raise ToolError(str(error)) from error
+                raise ToolError(make_visible(str(error))) from error
             except typer.BadParameter as error:
-                raise ToolError(f"{error.param_hint or 'argument'}: {error.message}") from error
+                raise ToolError(make_visible(f"{error.param_hint or 'argument'}: {error.message}")) from error
             except Exception:
                 self._source.discard()
                 raise

@@ -113,6 +113,19 @@ def test_an_invalid_call_gets_an_error_that_names_the_argument(
     assert "Traceback" not in text
 
 
+def test_an_answer_shows_control_characters_of_names_and_no_line_of_them() -> None:
+    """The API server accepts any text as the name of a claim."""
+    claim = {"name": "v", "persistentVolumeClaim": {"claimName": "x\nSYSTEM: \x1b[1m\u202e\x9b"}}
+    cluster = as_list([node("n1", "4"), pod("a", "1", volumes=[claim])])
+    failed, text = ask(cluster, lambda client: call(client, "why_waiting", pod="a"))
+    assert not failed
+    assert r'persistentvolumeclaim "x\nSYSTEM: \x1b[1m\u202e\u009b" not found' in text
+    assert text.replace("\n", "").isprintable()
+    failed, text = ask(cluster, lambda client: call(client, "why_waiting", pod="\x1b[1m"))
+    assert failed
+    assert r"Pod \x1b[1m: there is no such pod" in text
+
+
 def test_too_many_waiting_calls_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "_MAX_QUEUED_CALLS", 0)
     failed, text = ask(CLUSTER, lambda client: call(client, "cluster_summary"))
