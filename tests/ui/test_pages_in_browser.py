@@ -75,6 +75,20 @@ def test_a_narrow_page_scrolls_only_down(open_page: OpenPage, name: str) -> None
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_a_printed_page_loses_no_column(open_page: OpenPage, name: str) -> None:
+    """Paper of the size A4 has 794 pixels, with margins of 38."""
+    page = open_page(PAGES[name], viewport={"width": 718, "height": 1000})
+    wait_until_drawn(page)
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 718
+    cells = page.evaluate("""() => [...document.querySelectorAll("th, td")].map((cell) => [
+        cell.textContent,
+        Math.ceil(cell.getBoundingClientRect().right),
+    ])""")
+    assert [cell for cell in cells if cell[1] > 718] == []
+
+
 @pytest.mark.parametrize(("name", "view"), sorted(SHOWN_IN_DOCS))
 def test_the_documentation_shows_the_pages(open_page: OpenPage, name: str, view: str, tmp_path: Path) -> None:
     """With UI_SCREENSHOTS set, as `make screenshots` does, the pictures of the documentation are written."""
