@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import msgspec
 from fastapi import Response
 
-from extender.ui.live_feed import LiveFeed
+from extender.ui.live_feed import MAX_SHARE, LiveFeed
 from extender.ui.page_source import PageSource
 from extender.ui.scheduler_pages import make_stream_response
 
@@ -19,13 +19,19 @@ class ChangeFeed:
     measured counts for the feed, so that events are less frequent in a large cluster.
     """
 
-    def __init__(self, source: PageSource) -> None:
-        """Create the feed of a cluster; it starts with its first reader."""
+    def __init__(self, source: PageSource, max_share: float = MAX_SHARE) -> None:
+        """Create the feed of a cluster; it starts with its first reader.
+
+        Args:
+            source: the cluster.
+            max_share: the largest share of the time that the events and the pages after them may take.
+        """
         self._seconds = 0.0
         self._feed = LiveFeed(
             lambda: msgspec.json.encode({"version": source.get_version()}),
             time.monotonic,
             take_extra_seconds=self._take_seconds,
+            max_share=max_share,
         )
 
     @contextmanager

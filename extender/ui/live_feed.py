@@ -11,8 +11,9 @@ STREAM_SECONDS: Final = 600.0
 """The length of a stream. The browser then connects again, and the reader is authorized again."""
 
 _PERIOD_SECONDS: Final = 1.0
-_MAX_SHARE: Final = 0.01
-"""The largest share of the time that documents may take. For a long document, the period is longer."""
+MAX_SHARE: Final = 0.01
+"""The largest share of the time that documents may take beside a scheduler. For a long document, the period is longer.
+"""
 
 
 class LiveFeed:
@@ -30,6 +31,7 @@ class LiveFeed:
         get_time: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         take_extra_seconds: Callable[[], float] = lambda: 0.0,
+        max_share: float = MAX_SHARE,
     ) -> None:
         """Create the feed without a stream.
 
@@ -38,9 +40,10 @@ class LiveFeed:
             get_time: returns monotonic seconds.
             sleep: waits for a number of seconds.
             take_extra_seconds: returns the time that readers' requests after the last event took.
+            max_share: the largest share of the time that documents and these requests may take.
         """
         self._make_document, self._get_time, self._sleep = make_document, get_time, sleep
-        self._take_extra_seconds = take_extra_seconds
+        self._take_extra_seconds, self._max_share = take_extra_seconds, max_share
         self._next_event: asyncio.Future[bytes] | None = None
         self._last_event = b""
         self._producer: asyncio.Task[None] | None = None
@@ -77,7 +80,7 @@ class LiveFeed:
                 start_time = self._get_time()
                 self._publish(b"data: " + self._make_document() + b"\n\n")
                 busy_seconds = self._get_time() - start_time + self._take_extra_seconds()
-                await self._sleep(max(_PERIOD_SECONDS, busy_seconds / _MAX_SHARE))
+                await self._sleep(max(_PERIOD_SECONDS, busy_seconds / self._max_share))
         finally:
             self._producer = None
             self._publish(b"")  # also forgets the last event

@@ -177,9 +177,10 @@ def test_a_paused_page_that_connects_again_is_still_paused(open_page: OpenPage, 
     page.get_by_role("button", name="Pause").click()
     with page.expect_request("**/events/queue"):
         streams[0].fulfill(body="retry: 1\n\n", content_type="text/event-stream")
-    expect(page.locator("#connection")).to_have_text("Connecting again.")
+    lost = re.compile(r"^Not live, as of \d\d:\d\d:\d\d UTC\. Connecting again\.$")
+    expect(page.locator("#connection.lost")).to_have_text(lost)
     streams[1].continue_()
-    expect(page.locator("#connection")).to_have_text("Paused.")
+    expect(page.locator("#connection:not(.lost)")).to_have_text("Paused.")
 
 
 def test_a_page_that_was_hidden_is_read_again_when_the_reader_comes_back(

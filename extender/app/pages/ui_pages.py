@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from fastapi import FastAPI
 
@@ -16,11 +17,15 @@ from extender.framework.profiles import Profile
 from extender.scheduler.attempt_history import PluginTimer
 from extender.ui.change_feed import ChangeFeed
 from extender.ui.live_document import SchedulerView
+from extender.ui.live_feed import MAX_SHARE
 from extender.ui.live_source import ClusterAccess, LiveSource
 from extender.ui.mounted_pages import MountedPages
 from extender.ui.pages import make_app
 from extender.ui.response_headers import LOOPBACK_HOSTS, AsgiApp, ResponseHeadersMiddleware
 from extender.ui.scheduler_pages import SchedulerPages
+
+_SHARE_WITHOUT_DECISIONS: Final = 0.5
+"""The share of the time in which pages may be read again, in a process that makes no decisions."""
 
 
 def make_scheduler_pages(scheduler: StandaloneScheduler) -> SchedulerPages:
@@ -55,7 +60,7 @@ def make_live_pages(
     """
     scheduler_pages = None if scheduler is None else make_scheduler_pages(scheduler)
     answers = make_answers(source, get_setup, other_scheduler_names, is_live=True, delays_decisions=delays_decisions)
-    changes = ChangeFeed(source)
+    changes = ChangeFeed(source, MAX_SHARE if delays_decisions else _SHARE_WITHOUT_DECISIONS)
 
     def close() -> None:
         changes.close()

@@ -40,20 +40,26 @@ function show({ texts, rows, lines }) {
   }
 }
 
-function setStatus(text) {
-  if (connection.textContent !== text) connection.textContent = text;
+let lastContact = performance.timeOrigin;
+
+function setStatus(text, isLost = false) {
+  if (connection.textContent === text) return;
+  connection.textContent = text;
+  connection.classList.toggle("lost", isLost);
 }
 
 const events = new EventSource(`${PREFIX}/events/${location.pathname.split("/").pop()}`);
 events.addEventListener("message", (event) => {
   received = event.data;
+  lastContact = Date.now();
   if (paused) return;
   show(JSON.parse(received));
   setStatus("Live.");
   document.documentElement.dataset.live = "true";
 });
 events.addEventListener("error", () => {
-  setStatus(events.readyState === EventSource.CLOSED ? "Not live: reload the page to try again." : "Connecting again.");
+  const next = events.readyState === EventSource.CLOSED ? "Reload the page to try again." : "Connecting again.";
+  setStatus(`Not live, as of ${new Date(lastContact).toISOString().slice(11, 19)} UTC. ${next}`, true);
 });
 events.addEventListener("open", () => {
   if (paused) setStatus("Paused.");

@@ -4,8 +4,12 @@ const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "")
 const connection = document.getElementById("connection");
 const AGE_SECONDS = 5;
 
-function setStatus(text) {
-  if (connection && connection.textContent !== text) connection.textContent = text;
+let lastContact = performance.timeOrigin;
+
+function setStatus(text, isLost = false) {
+  if (!connection || connection.textContent === text) return;
+  connection.textContent = text;
+  connection.classList.toggle("lost", isLost);
 }
 
 /** Read a page as a document. A request is no sink of Trusted Types, and runs no script of the page. */
@@ -63,13 +67,14 @@ export function followChanges(update) {
         if (version === wanted) version = getVersion(); // the page may be newer than the event
       }
     } catch (error) {
-      setStatus(`The page cannot be read again: ${error.message}.`); // the next event tries again
+      setStatus(`The page cannot be read again: ${error.message}.`, true); // the next event tries again
     } finally {
       reading = false;
     }
   }
   const events = new EventSource(`${PREFIX}/events/changes`);
   events.addEventListener("message", (event) => {
+    lastContact = Date.now();
     setStatus("Live.");
     document.documentElement.dataset.live = "true";
     ({ version } = JSON.parse(event.data));
@@ -77,8 +82,8 @@ export function followChanges(update) {
   });
   document.addEventListener("visibilitychange", () => void readAgain());
   events.addEventListener("error", () => {
-    const ended = events.readyState === EventSource.CLOSED;
-    setStatus(ended ? "Not live: reload the page to try again." : "Connecting again.");
+    const next = events.readyState === EventSource.CLOSED ? "Reload the page to try again." : "Connecting again.";
+    setStatus(`Not live, as of ${new Date(lastContact).toISOString().slice(11, 19)} UTC. ${next}`, true);
   });
 }
 

@@ -54,7 +54,8 @@ def test_the_stream_has_the_version_of_the_pages() -> None:
 def test_the_time_of_the_pages_counts_for_the_feed(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     feeds: list[object] = []
 
-    def make_feed(*_: object, take_extra_seconds: object) -> LiveFeed:
+    def make_feed(*_: object, take_extra_seconds: object, max_share: float) -> LiveFeed:
+        assert max_share == 0.01
         feeds.append(take_extra_seconds)
         return LiveFeed(lambda: b"", lambda: 0.0)
 

@@ -151,6 +151,19 @@ def test_the_requests_of_the_readers_count_for_the_feed() -> None:
     asyncio.run(main())
 
 
+def test_documents_take_a_larger_share_of_the_time_where_nothing_else_needs_it() -> None:
+    async def main() -> None:
+        harness = Harness()
+        feed = LiveFeed(lambda: b"1", lambda: harness.now, harness._sleep, lambda: 2.0, max_share=0.5)
+        task = asyncio.create_task(read(feed.stream(), []))
+        await let_others_run()
+        assert harness.sleeps == [4.0]
+        feed.close()
+        await task
+
+    asyncio.run(main())
+
+
 def test_a_later_reader_gets_the_last_event_at_once() -> None:
     async def main() -> None:
         harness = Harness()

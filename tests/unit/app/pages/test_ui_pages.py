@@ -8,16 +8,19 @@ from starlette.testclient import TestClient
 
 from extender.api.kinds.storage import PersistentVolumeClaim
 from extender.app.live_cluster import LiveCluster
-from extender.app.pages.ui_pages import mount_extender_pages
+from extender.app.pages import ui_pages
+from extender.app.pages.ui_pages import make_live_pages, mount_extender_pages
 from extender.app.serve_backend import make_recorded_backend, replace_profiles
 from extender.app.standalone import StandaloneScheduler
-from extender.app.wiring import build_setup, build_setup_from_document
+from extender.app.wiring import build_setup, build_setup_from_document, make_runtime
 from extender.basics.clock import SystemClock
 from extender.cache.cache import Cache
 from extender.client.kubeconfig import CredentialSource
 from extender.metrics.exposition import make_registry
 from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
+from extender.ui.change_feed import ChangeFeed
+from extender.ui.live_source import LiveSource
 from tests.build import make_node, make_pod
 
 
@@ -45,6 +48,24 @@ def test_pages_are_beside_the_other_paths_with_their_headers() -> None:
 def test_without_authentication_only_a_loopback_host_is_served(authenticated: bool, status: int) -> None:
     client = make_client(authenticated=authenticated)
     assert client.get("/ui/", headers={"Host": "rebound.example"}).status_code == status
+
+
+@pytest.mark.parametrize(("delays_decisions", "share"), [(True, 0.01), (False, 0.5)])
+def test_pages_are_read_again_more_often_where_they_delay_no_decision(
+    monkeypatch: pytest.MonkeyPatch, delays_decisions: bool, share: float
+) -> None:
+    """A page of waiting pods of 5,000 nodes takes two seconds: every four seconds, or every 200."""
+    shares: list[float] = []
+
+    def make_feed(source: LiveSource, max_share: float) -> ChangeFeed:
+        shares.append(max_share)
+        return ChangeFeed(source, max_share)
+
+    monkeypatch.setattr(ui_pages, "ChangeFeed", make_feed)
+    setup = build_setup()
+    source = LiveSource("a", Cache(), lambda: setup.profiles, make_runtime, lambda: 0.0)
+    make_live_pages(source, lambda: setup, delays_decisions=delays_decisions)
+    assert shares == [share]
 
 
 def test_the_default_profile_explains_the_pods_of_the_other_schedulers() -> None:
