@@ -22,7 +22,7 @@ from extender.app.options import ScheduleOptions, ServeOptions
 from extender.app.reload import ReloadError, TemporaryReloadError
 from extender.app.server_release import compare_server_release
 from extender.app.standalone import StandaloneScheduler
-from extender.app.telemetry import USER_AGENT, make_scheduler_diagnostics_app, make_telemetry
+from extender.app.telemetry import USER_AGENT, make_scheduler_diagnostics_app, make_telemetry, make_verbosity_setter
 from extender.app.wiring import SchedulerSetup, make_runtime, make_slow_call_observer
 from extender.basics import gc_tuning
 from extender.basics.clock import SystemClock
@@ -48,6 +48,7 @@ from extender.metrics.staleness_collector import StalenessCollector
 from extender.metrics.verb_metrics import VerbMetrics
 from extender.scheduler.api_writer import do_nothing
 from extender.scheduler.leadership import AlwaysLeader
+from extender.serving.diagnostics_app import add_verbosity_route
 from extender.serving.health import Health
 
 log = logging.getLogger("extender.app")
@@ -236,7 +237,7 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
 
     try:
         yield ServeBackend(
-            new_app(extender_service),
+            _make_live_app(options, extender_service),
             extender_service,
             client_metrics,
             ReloadMetrics(registry),
@@ -299,6 +300,12 @@ async def _open_standalone_backend(
     finally:
         stopping.set()
         await scheduler_task
+
+
+def _make_live_app(options: ServeOptions, extender_service: ExtenderService) -> FastAPI:
+    app = new_app(extender_service)
+    add_verbosity_route(app, make_verbosity_setter(options.setup.configuration, options.logs))
+    return app
 
 
 def _check_reload(setup: SchedulerSetup, new_setup: SchedulerSetup) -> None:

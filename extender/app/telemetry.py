@@ -14,7 +14,8 @@ from extender.app.explain_page import render_explain_page
 from extender.app.introspection import make_gauge_sources, render_pod_resource_lines
 from extender.app.options import ScheduleOptions
 from extender.app.standalone import StandaloneScheduler
-from extender.logs.klog import configure_logging
+from extender.config.model import Configuration
+from extender.logs.klog import LoggingOptions, configure_logging
 from extender.metrics.health_slis import HealthMetrics
 from extender.metrics.scheduler_metrics import BuildInfo, SchedulerMetrics, make_scheduler_metrics
 from extender.metrics.staleness_collector import StalenessCollector
@@ -88,7 +89,7 @@ def make_scheduler_diagnostics_app(
             flags=options.flags,
             process_info=ProcessInfo(telemetry.start_time, python_version, __version__, release.version),
             explain=explain or explain_pod,
-            set_verbosity=_make_verbosity_setter(options),
+            set_verbosity=make_verbosity_setter(options.setup.configuration, options.logs),
         )
     )
 
@@ -125,11 +126,11 @@ def _make_health_checks(scheduler: StandaloneScheduler) -> tuple[dict[str, Healt
     return readiness_checks, election_checks
 
 
-def _make_verbosity_setter(options: ScheduleOptions) -> Callable[[int], None] | None:
+def make_verbosity_setter(configuration: Configuration, logs: LoggingOptions) -> Callable[[int], None] | None:
     """Return the function that sets the log verbosity; None unless profiling is enabled.
 
     Source: cmd/kube-scheduler/app/server.go, newEndpointsHandler (1.36).
     """
-    if not options.setup.configuration.enable_profiling:
+    if not configuration.enable_profiling:
         return None
-    return lambda v: configure_logging(replace(options.logs, v=v))
+    return lambda v: configure_logging(replace(logs, v=v))

@@ -104,14 +104,20 @@ def make_diagnostics_app(diagnostics: DiagnosticsService) -> FastAPI:
     app.add_api_route("/statusz", _make_statusz_handler(diagnostics))
     app.add_api_route("/flagz", _make_flagz_handler(diagnostics))
     app.add_api_route(EXPLAIN_PATH, make_explain_handler(diagnostics.explain))
-    if diagnostics.set_verbosity is not None:
+    add_verbosity_route(app, diagnostics.set_verbosity)
+    return app
+
+
+def add_verbosity_route(app: FastAPI, set_verbosity: Callable[[int], None] | None) -> None:
+    """Add the path that changes the log verbosity; None: it cannot be changed."""
+    if set_verbosity is not None:
         app.add_api_route(
             "/debug/flags/v",
-            _make_verbosity_handler(diagnostics.set_verbosity),
+            _make_verbosity_handler(set_verbosity),
             methods=["PUT"],
             max_body_size=_MAX_BODY_BYTES,
+            include_in_schema=False,
         )
-    return app
 
 
 Handler = Callable[[Request], Awaitable[Response]]

@@ -52,17 +52,17 @@ class LiveExtender:
     """A fake API server, `extender serve` for it, and an HTTP client of the extender."""
 
     def __init__(self, api_server: FakeApiServer, session: aiohttp.ClientSession, address: str) -> None:
-        self.api_server, self._session, self._address = api_server, session, address
+        self.api_server, self._session, self.address = api_server, session, address
 
     async def post(self, path: str, body: Any) -> Any:
-        async with self._session.post(self._address + path, json=body) as response:
+        async with self._session.post(self.address + path, json=body) as response:
             return (
                 await response.json() if response.status == 200 else (response.status, (await response.text()).strip())
             )
 
     async def get(self, path: str, bearer: str = "", accept: str = "*/*") -> tuple[int, str]:
         headers = {"Accept": accept, **({"Authorization": f"Bearer {bearer}"} if bearer else {})}
-        async with self._session.get(self._address + path, headers=headers) as response:
+        async with self._session.get(self.address + path, headers=headers) as response:
             return response.status, await response.text()
 
     async def filter(self, pod: Any, *names: str) -> Any:

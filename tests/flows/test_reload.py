@@ -1,4 +1,7 @@
-"""`extender serve` reloads a changed configuration as a whole or not at all; `extender schedule` reloads client CAs."""
+"""`extender serve` reloads a changed configuration as a whole or not at all, and changes its log verbosity.
+
+`extender schedule` reloads client CAs.
+"""
 
 import asyncio
 import os
@@ -11,7 +14,7 @@ import aiohttp
 import pytest
 import trustme
 
-from extender.app import reload, serve_backend
+from extender.app import reload, serve_backend, telemetry
 from extender.app.schedule import run as schedule
 from extender.cli.pflag import parse
 from extender.cli.schedule_flags import FLAGS as SCHEDULE_FLAGS
@@ -271,3 +274,20 @@ def test_the_scheduler_reloads_its_client_ca_file(tmp_path: Path) -> None:
             assert await asyncio.wait_for(serving, SECONDS) == 0
 
     go(main())
+
+
+def test_the_log_verbosity_changes_with_permission_from_the_api_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in kube-scheduler. Source: cmd/kube-scheduler/app/server.go, newEndpointsHandler (1.36)."""
+    levels: list[int] = []
+    monkeypatch.setattr(telemetry, "configure_logging", lambda logs: levels.append(logs.v))
+
+    async def main() -> None:
+        async with live_extender(tmp_path) as extender, aiohttp.ClientSession(extender.address) as session:
+            assert (await session.put("/debug/flags/v", data="5")).status == 403
+            headers = {"Authorization": "Bearer any"}
+            assert (await session.put("/debug/flags/v", data="5", headers=headers)).status == 200
+
+    go(main())
+    assert levels == [5]
