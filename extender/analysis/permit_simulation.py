@@ -12,21 +12,30 @@ from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.config import durations
 from extender.cycle.binding_cycle import run_permit_plugins, run_unreserve_plugins
+from extender.cycle.diagnosis import format_rejection_of_one_node
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
+from extender.framework.status import Status, unschedulable_status
 
 
 @dataclass(frozen=True, slots=True)
-class PermitRejection:
-    """The rejection of a pod by a Permit plugin, at once or after a timeout.
+class LateRejection:
+    """The rejection of a pod by a Reserve or Permit plugin, at once or after a timeout.
 
     Attributes:
-        reason: the plugin's reason.
+        reasons: the plugin's reasons.
         message: the text of the pod's event.
     """
 
-    reason: str
+    reasons: tuple[str, ...]
     message: str
+
+
+def make_late_rejection(status: Status) -> LateRejection:
+    """Return the rejection of a pod by *status*, which may also be an error."""
+    if not status.is_rejected:
+        return LateRejection((status.message,), status.message)
+    return LateRejection(tuple(sorted(status.reasons)), format_rejection_of_one_node(status))
 
 
 @dataclass(slots=True)
@@ -39,7 +48,7 @@ class _WaitingPod:
         profile: the profile of the pod.
         cycle_state: the cycle state.
         timeouts: the timeout in seconds of each plugin that makes the pod wait.
-        reason: the reason why these plugins make the pod wait.
+        reasons: the reasons why these plugins make the pod wait.
     """
 
     pod: Pod
@@ -47,7 +56,7 @@ class _WaitingPod:
     profile: Profile
     cycle_state: dict[str, Any]
     timeouts: dict[str, float]
-    reason: str
+    reasons: tuple[str, ...]
 
 
 class PermitSimulation:
@@ -59,7 +68,7 @@ class PermitSimulation:
         self._cache, self._runtime = cache, runtime
         self._waiting_pods: dict[str, _WaitingPod] = {}  # by uid
 
-    def run_permit(self, pod: Pod, node: str, profile: Profile, cycle_state: dict[str, Any]) -> PermitRejection | None:
+    def run_permit(self, pod: Pod, node: str, profile: Profile, cycle_state: dict[str, Any]) -> LateRejection | None:
         """Run the Permit plugins for an assumed pod. Return the rejection, or None if the pod is allowed or waits."""
         if not profile.permit_plugins:
             return None
@@ -72,12 +81,12 @@ class PermitSimulation:
         if status is None:
             return None
         if result.timeouts:
-            reason = ", ".join(status.reasons[:-1]) or status.message
-            waiting_pod = _WaitingPod(pod, node, profile, cycle_state, dict(result.timeouts), reason)
+            reasons = status.reasons[:-1] or status.reasons
+            waiting_pod = _WaitingPod(pod, node, profile, cycle_state, dict(result.timeouts), reasons)
             self._waiting_pods[pod_info.uid] = waiting_pod
             return None
         self.unreserve(pod, node, profile, cycle_state)
-        return PermitRejection(status.message, f"0/1 nodes are available: 1 {status.message}.")
+        return make_late_rejection(status)
 
     def _allow(self, plugin: str, uid: str) -> None:
         waiting_pod = self._waiting_pods.get(uid)
@@ -91,11 +100,12 @@ class PermitSimulation:
         run_unreserve_plugins(self._cache.make_pod_info(pod), node, profile, self._runtime, cycle_state)
         self._cache.forget(pod)
 
-    def time_out(self) -> Iterator[tuple[Pod, PermitRejection]]:
+    def time_out(self) -> Iterator[tuple[Pod, LateRejection]]:
         """Time out all waiting pods, and yield each with its rejection."""
         for waiting_pod in self._waiting_pods.values():
             self.unreserve(waiting_pod.pod, waiting_pod.node, waiting_pod.profile, waiting_pod.cycle_state)
             plugin, timeout = min(waiting_pod.timeouts.items(), key=lambda item: item[1])
-            message = f"rejected due to timeout after waiting {durations.render(timeout)} at plugin {plugin}"
-            yield waiting_pod.pod, PermitRejection(waiting_pod.reason, f"0/1 nodes are available: 1 {message}.")
+            text = f"rejected due to timeout after waiting {durations.render(timeout)} at plugin {plugin}"
+            message = format_rejection_of_one_node(unschedulable_status(text))
+            yield waiting_pod.pod, LateRejection(waiting_pod.reasons, message)
         self._waiting_pods.clear()

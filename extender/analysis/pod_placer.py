@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from extender.analysis.failed_attempts import FailedAttempts
-from extender.analysis.permit_simulation import PermitSimulation
+from extender.analysis.permit_simulation import PermitSimulation, make_late_rejection
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins
@@ -126,12 +126,12 @@ class PodPlacer:
             status = run_reserve_plugins(pod_info, node, snapshot, profile, self._runtime, cycle_state)
         if status is not None:
             self._permit_simulation.unreserve(pod, node, profile, cycle_state)
-            message = f"0/1 nodes are available: 1 {status.message}."
-            return Attempt(pod, reasons=(status.message,), message=message)
+            late_rejection = make_late_rejection(status)
+            return Attempt(pod, reasons=late_rejection.reasons, message=late_rejection.message)
         self._cache.assume(make_assumed_pod(pod, node, profile, cycle_state), node)
         rejection = self._permit_simulation.run_permit(pod, node, profile, cycle_state)
         if rejection is not None:
-            return Attempt(pod, reasons=(rejection.reason,), message=rejection.message)
+            return Attempt(pod, reasons=rejection.reasons, message=rejection.message)
         attempt = Attempt(pod, node)
         self._placed.append((attempt, cycle_state))
         return attempt
@@ -139,7 +139,7 @@ class PodPlacer:
     def time_out_permits(self) -> dict[str, Attempt]:
         """Time out the pods that wait on Permit; return the new outcome of each by the pod's key."""
         attempts_by_key = {
-            pod.key: Attempt(pod, reasons=(rejection.reason,), message=rejection.message)
+            pod.key: Attempt(pod, reasons=rejection.reasons, message=rejection.message)
             for pod, rejection in self._permit_simulation.time_out()
         }
         self._placed = [entry for entry in self._placed if entry[0].pod.key not in attempts_by_key]

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from extender.analysis.simulate import PodPlacement, Simulation, simulate
 from extender.app import wiring
 from extender.cache.cache import Cache
@@ -10,7 +12,7 @@ from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.extension_points import PermitResult
-from extender.framework.status import unschedulable_status
+from extender.framework.status import Status, error_status, unschedulable_status
 from tests.build import make_cluster, make_node, make_pod
 from tests.pod_group_builders import make_group_member, make_pod_group
 from tests.unit.cycle.fakes import make_profile
@@ -119,3 +121,34 @@ def test_a_pod_rejected_by_permit_frees_its_node() -> None:
         PodPlacement("default/b", "n"),
     )
     assert len(cache.snapshot().pods_on("n")) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "reasons", "message"),
+    [
+        (
+            unschedulable_status("no quota", "no licence"),
+            ("no licence", "no quota"),
+            "0/1 nodes are available: 1 no licence, 1 no quota.",
+        ),
+        (
+            error_status("timeout"),
+            ('running Permit plugin "Gatekeeper": timeout',),
+            'running Permit plugin "Gatekeeper": timeout',
+        ),
+    ],
+)
+def test_the_reasons_of_a_rejection_by_permit_are_apart_and_an_error_names_the_plugin(
+    status: Status, reasons: tuple[str, ...], message: str
+) -> None:
+    """Source: pkg/scheduler/schedule_one.go, Scheduler.prepareForBindingCycle (1.37)."""
+
+    class Gatekeeper:
+        name = "Gatekeeper"
+
+        def permit(self, *_: Any) -> PermitResult:
+            return PermitResult(status)
+
+    cache = make_cluster(make_node("n", allocatable=ALLOCATABLE), make_pod("a"))
+    simulation = run_simulation(cache, {"default-scheduler": make_profile(Gatekeeper())})
+    assert simulation.placements == (PodPlacement("default/a", reasons=reasons, message=message),)
