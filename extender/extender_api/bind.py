@@ -179,6 +179,8 @@ class BindVerb:
             if self.cache.is_assumed(args.pod_uid):
                 self.cache.forget(pending_pod)
                 newest_pod = self.cache.pending_pods[args.pod_uid]
+                if newest_pod.status.nominated_node_name != pending_pod.status.nominated_node_name:
+                    nominated_node = newest_pod.status.nominated_node_name
                 self.cache.nominate(newest_pod, nominated_node)
                 self.on_forget(newest_pod)
             raise

@@ -223,6 +223,22 @@ def test_a_pod_that_changes_during_a_failed_binding_is_requeued_as_it_is_now() -
     assert [pod_info.pod for pod_info in bind_verb.cache.snapshot().nominated_pods("n1")] == [changed_pod]
 
 
+def test_a_nomination_that_is_removed_during_a_failed_binding_stays_removed() -> None:
+    nominated_pod = make_pod("web", requests={"cpu": "1"}, status={"nominatedNodeName": "n1"})
+    server = FakeApiServer(nominated_pod)
+    bind_verb, _ = make_bind_verb(server, nominated_pod)
+    bind_verb.cache.nominate(nominated_pod, "n1")
+
+    async def fail(_call: ApiCall, *_: Any) -> None:
+        await asyncio.sleep(0)
+        bind_verb.cache.add_or_update_pod(WEB)
+        raise ApiError("etcd is down")
+
+    server.call = fail  # type: ignore[method-assign]
+    assert bind_all(bind_verb, ARGS) == ['running Bind plugin "DefaultBinder": etcd is down']
+    assert not bind_verb.cache.snapshot().nominated_pods("n1")
+
+
 def test_a_pod_that_cannot_be_read_is_not_bound() -> None:
     server = FakeApiServer(WEB)
     server.unreadable = "the API server does not answer"
