@@ -16,10 +16,11 @@ from extender.config.releases import Release
 from extender.cycle.decision import ScheduleResult
 from extender.cycle.diagnosis import Diagnosis
 from extender.cycle.pod_group.post_filter import FailedGroupAttempt
-from extender.framework.api_plan import ApiPlan
+from extender.cycle.pod_group_members import MemberResult
+from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.extension_points import PostFilterResult
 from extender.framework.pod_group_points import DryRunGenerator, PodGroupPostFilterResult
-from extender.framework.status import error_status, unresolvable_status, unschedulable_status
+from extender.framework.status import Status, error_status, unresolvable_status, unschedulable_status
 from extender.plugins.dynamic_resources import api_calls
 from extender.plugins.dynamic_resources.filter import UNAVAILABLE
 from extender.plugins.dynamic_resources.pod_claims import find_unused_pod_group_claim
@@ -97,7 +98,8 @@ def release_group_claims(attempt: FailedGroupAttempt, *, enabled: bool, workload
     is_composite = isinstance(attempt.group, CompositePodGroup)
     if not enabled or is_composite or (is_topology_aware and attempt.group.spec.scheduling_constraints is not None):
         return PodGroupPostFilterResult(unschedulable_status())
-    if not any(_PLUGIN_NAME in member.cycle_state for member in attempt.members):
+    members = [member for member in attempt.members if _has_run_pre_filter(member)]
+    if not members:
         return PodGroupPostFilterResult(_NO_STATE)
     all_nodes = np.ones(len(attempt.snapshot), dtype=np.bool_)
     pod_states = [
@@ -107,38 +109,50 @@ def release_group_claims(attempt: FailedGroupAttempt, *, enabled: bool, workload
             if isinstance(member.decision, ScheduleResult)
             else find_unavailable_nodes(member.decision.diagnosis),
         )
-        for member in attempt.members
+        for member in members
         if isinstance(state_data := member.cycle_state.get(_PLUGIN_NAME), StateData)
     ]
-    return _plan_group_claim_release(pod_states, attempt, workload_claims=workload_claims)
+    results = [_release_pod_claim(*pod_state) for pod_state in pod_states]
+    calls = [call for result in results if result is not None for call in result.plan.calls]
+    status = _RELEASE_COMPLETED
+    if workload_claims and (None in results or len(results) < len(members)):
+        status, group_calls = _release_group_claim(pod_states, attempt)
+        calls.extend(group_calls)
+    return PodGroupPostFilterResult(status, ApiPlan(tuple(calls)) if calls else None)
 
 
-def _plan_group_claim_release(
-    pod_states: Sequence[tuple[StateData, BoolArray]], attempt: FailedGroupAttempt, *, workload_claims: bool
-) -> PodGroupPostFilterResult:
-    """Return the plan for a group.
+def _has_run_pre_filter(member: MemberResult) -> bool:
+    """Return whether PreFilter of the plugin ran for *member*, perhaps with a rejection."""
+    if _PLUGIN_NAME in member.cycle_state:
+        return True
+    if isinstance(member.decision, ScheduleResult):
+        return False
+    status = member.decision.diagnosis.pre_filter_run.status
+    return status is not None and status.plugin == _PLUGIN_NAME
+
+
+def _release_group_claim(
+    pod_states: Sequence[tuple[StateData, BoolArray]], attempt: FailedGroupAttempt
+) -> tuple[Status, Sequence[ApiCall]]:
+    """Return the status and the calls that deallocate or unreserve a claim of the group itself.
 
     Args:
         pod_states: for each member with claims, its state and the nodes rejected for unavailable claims: bool, by row.
         attempt: the failed attempt of the group.
-        workload_claims: whether claims may be reserved for the group.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
     DynamicResources.deallocatePodGroupClaims (1.37).
     """
-    results = [_release_pod_claim(*pod_state) for pod_state in pod_states]
-    calls = [call for result in results if result is not None for call in result.plan.calls]
-    status = _RELEASE_COMPLETED
-    if workload_claims and None in results:
-        claim = _find_unavailable_group_claim(pod_states, attempt)
-        unused_claim = None if claim is not None else find_unused_pod_group_claim(attempt.pods[0].pod, attempt.snapshot)
-        if claim is not None:
-            status = unschedulable_status("deallocation of PodGroup ResourceClaim completed")
-            calls.extend(api_calls.plan_deallocation(claim).calls)
-        elif unused_claim is not None:
-            status = unresolvable_status("ResourceClaim unreserved for PodGroup")
-            calls.extend(api_calls.plan_unreserve_for_pod_group(unused_claim, attempt.pods[0].pod).calls)
-    return PodGroupPostFilterResult(status, ApiPlan(tuple(calls)) if calls else None)
+    pod = attempt.pods[0].pod
+    claim = _find_unavailable_group_claim(pod_states, attempt)
+    if claim is not None:
+        status = unschedulable_status("deallocation of PodGroup ResourceClaim completed")
+        return status, api_calls.plan_deallocation(claim).calls
+    unused_claim = find_unused_pod_group_claim(pod, attempt.snapshot)
+    if unused_claim is not None:
+        status = unresolvable_status("ResourceClaim unreserved for PodGroup")
+        return status, api_calls.plan_unreserve_for_pod_group(unused_claim, pod).calls
+    return _RELEASE_COMPLETED, ()
 
 
 def _find_unavailable_group_claim(
