@@ -45,6 +45,7 @@ class ClusterTables:
         history_id: identifies the sequence of writes to the tables; see `Snapshot.history_id`.
         node_change_log: the rows with a changed node.
         pod_change_log: the rows with changed pods.
+        pod_group_cycle: identifies the pod group cycle whose members are assumed in these tables; None outside of one.
         reader_count: the number of open read scopes and of snapshots without a time limit; see `cache.Cache`. The
             tables must not change while it is positive.
 
@@ -64,6 +65,7 @@ class ClusterTables:
         "nominated_pods",
         "objects",
         "pod_change_log",
+        "pod_group_cycle",
         "pod_groups",
         "reader_count",
         "selector_counts",
@@ -94,6 +96,7 @@ class ClusterTables:
         self.node_change_log = ChangeLog()
         self.pod_change_log = ChangeLog()
         self.history_id = HistoryId()
+        self.pod_group_cycle: object | None = None
         self.reader_count = 0
 
     def fork(self, *, new_history: bool = True, branch_point: HistoryPosition | None = None) -> "ClusterTables":
@@ -122,6 +125,7 @@ class ClusterTables:
         child.history_id = HistoryId(branch_point) if new_history else self.history_id
         child.node_change_log = ChangeLog() if new_history else self.node_change_log
         child.pod_change_log = ChangeLog() if new_history else self.pod_change_log
+        child.pod_group_cycle = self.pod_group_cycle
         child.reader_count = 0
         return child
 

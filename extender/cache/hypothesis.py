@@ -36,6 +36,11 @@ class Hypothesis:
         self._tables.add_pod(assumed_pod)
         return assumed_pod
 
+    def begin_pod_group_cycle(self) -> None:
+        """Begin the cycle of a pod group, unless the snapshot belongs to one already. Later copies belong to it too."""
+        if self._tables.pod_group_cycle is None:
+            self._tables.pod_group_cycle = object()
+
     def remove_nomination(self, pod: PodInfo) -> None:
         """Remove the nominations of *pod*."""
         self._tables.nominated_pods = {

@@ -38,10 +38,10 @@ class Snapshot:
     """The state of a cluster at one time. Rows are dense: 0 to `len(snapshot)` - 1.
 
     Attributes:
-        history_id: identifies the sequence of writes to the tables. Positions can be compared between snapshots with
-            the same id.
+        history_id: identifies the sequence of writes to the tables. Positions with the same id can be compared.
         node_log_position, pod_log_position: the positions of the change logs when the snapshot was taken.
         position: the history with the positions of its change logs.
+        pod_group_cycle: as in `ClusterTables`.
     """
 
     __slots__ = (
@@ -50,12 +50,13 @@ class Snapshot:
         "_tables",
         "history_id",
         "node_log_position",
+        "pod_group_cycle",
         "pod_log_position",
         "position",
     )
 
     def __init__(self, tables: ClusterTables) -> None:
-        self._tables = tables
+        self._tables, self.pod_group_cycle = tables, tables.pod_group_cycle
         self.history_id, node_log, pod_log = tables.history_id, tables.node_change_log, tables.pod_change_log
         self.node_log_position, self.pod_log_position = node_log.position, pod_log.position
         self.position = HistoryPosition(

@@ -299,6 +299,7 @@ class GroupHypothesis:
 
     def __init__(self, attempt: GroupAttempt, snapshot: Snapshot) -> None:
         self.hypothesis = Hypothesis(snapshot, shares_results=True)
+        self.hypothesis.begin_pod_group_cycle()
         self._attempt = attempt
         self._reserved_members: list[MemberResult] = []
         self.unreserve_calls: dict[str, tuple[ApiCall, ...]] = {}

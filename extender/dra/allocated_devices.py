@@ -10,7 +10,7 @@ DynamicResources.Reserve (1.36).
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from extender.api.kinds.devices import DeviceRequestAllocationResult, ResourceClaim
+from extender.api.kinds.devices import AllocationResult, DeviceRequestAllocationResult, ResourceClaim
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.history import HistoryId
 from extender.dra.cel.values import to_nanos
@@ -55,6 +55,22 @@ def is_extended_resource_claim(claim: ResourceClaim, pod_uid: str) -> bool:
     return claim.metadata.is_controlled_by(pod_uid)
 
 
+class _InFlightAllocation(NamedTuple):
+    """An allocation that is not yet in the status of its claim.
+
+    Attributes:
+        allocation: the allocation.
+        devices: its devices.
+        pod_count: the number of pods that reserved it.
+        pod_group_cycle: the pod group cycle in which it was reserved; None outside such a cycle.
+    """
+
+    allocation: AllocationResult
+    devices: tuple[_AllocatedDevice, ...]
+    pod_count: int
+    pod_group_cycle: object | None
+
+
 class AllocatedDevices:
     """The devices allocated to claims.
 
@@ -89,7 +105,7 @@ class AllocatedDevices:
         self.version = 0
         self._changed_pools: list[PoolId] = []
         self._first_logged_version = 0
-        self._in_flight: dict[str, tuple[_AllocatedDevice, ...]] = {}
+        self._in_flight: dict[str, _InFlightAllocation] = {}
         self._written: dict[str, _WrittenAllocation] = {}
         self._clear()
 
@@ -132,6 +148,16 @@ class AllocatedDevices:
         """
         return in_flight_key in self._in_flight
 
+    def find_shared_allocation(self, in_flight_key: str, pod_group_cycle: object | None) -> AllocationResult | None:
+        """Return the in-flight allocation that an earlier pod of the same pod group cycle reserved, or None.
+
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter (1.37).
+        """
+        in_flight = self._in_flight.get(in_flight_key)
+        if in_flight is None or pod_group_cycle is None or in_flight.pod_group_cycle is not pod_group_cycle:
+            return None
+        return in_flight.allocation
+
     def list_pools_changed_since(self, version: int) -> Sequence[PoolId] | None:
         """Return the pools whose devices changed after *version*; None if the log of changes starts later."""
         start = version - self._first_logged_version
@@ -139,23 +165,46 @@ class AllocatedDevices:
 
     # -- changes
 
-    def add_in_flight(self, in_flight_key: str, results: Iterable[DeviceRequestAllocationResult]) -> None:
-        """Add an allocation that is not written to the API yet. For *in_flight_key* see `is_in_flight`."""
-        self.remove_in_flight(in_flight_key)
-        devices = self._in_flight[in_flight_key] = self._collect_devices(results)
-        self._add_counts(devices, 1)
+    def add_in_flight(
+        self, in_flight_key: str, allocation: AllocationResult, pod_group_cycle: object | None = None
+    ) -> None:
+        """Add an allocation that is not written to the API yet, or one more pod to the one that is in flight.
+
+        Args:
+            in_flight_key: as for `is_in_flight`.
+            allocation: the allocation.
+            pod_group_cycle: the pod group cycle of the pod; None outside such a cycle.
+
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go,
+        claimTracker.SignalClaimPendingAllocation (1.37).
+        """
+        in_flight = self._in_flight.get(in_flight_key)
+        if in_flight is None:
+            devices = self._collect_devices(allocation.devices.results)
+            in_flight = _InFlightAllocation(allocation, devices, 0, pod_group_cycle)
+            self._add_counts(devices, 1)
+        self._in_flight[in_flight_key] = in_flight._replace(pod_count=in_flight.pod_count + 1)
 
     def remove_in_flight(self, in_flight_key: str) -> bool:
         """Remove an in-flight allocation; return whether it existed."""
         self._written.pop(in_flight_key, None)
-        devices = self._in_flight.pop(in_flight_key, None)
-        if devices is not None:
-            self._add_counts(devices, -1)
-        return devices is not None
+        in_flight = self._in_flight.pop(in_flight_key, None)
+        if in_flight is not None:
+            self._add_counts(in_flight.devices, -1)
+        return in_flight is not None
 
     def remove_unwritten(self, in_flight_key: str) -> None:
-        """Remove an in-flight allocation, unless it was written to the API. A written one ends in `sync`."""
-        if in_flight_key not in self._written:
+        """Remove an in-flight allocation of one pod, unless it was written to the API. A written one ends in `sync`.
+
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go,
+        claimTracker.MaybeRemoveClaimPendingAllocation (1.37).
+        """
+        in_flight = self._in_flight.get(in_flight_key)
+        if in_flight is None or in_flight_key in self._written:
+            return
+        if in_flight.pod_count > 1:
+            self._in_flight[in_flight_key] = in_flight._replace(pod_count=in_flight.pod_count - 1)
+        else:
             self.remove_in_flight(in_flight_key)
 
     def mark_written(self, in_flight_key: str, claim_key: str, resource_version: str, *, is_new_claim: bool) -> None:
@@ -200,8 +249,8 @@ class AllocatedDevices:
         self._object_history_id, self._revision = snapshot.object_history_id, revision
         if changed_keys is None:
             self._clear()
-            for devices in self._in_flight.values():
-                self._add_counts(devices, 1)
+            for in_flight in self._in_flight.values():
+                self._add_counts(in_flight.devices, 1)
             changed_keys = frozenset(snapshot.objects(ResourceClaim))
         for key in changed_keys:
             self._update_claim(key, snapshot.get_object(ResourceClaim, key))

@@ -69,13 +69,11 @@ from extender.plugins.dynamic_resources.args import DynamicResourcesArgs, are_bi
 from extender.plugins.dynamic_resources.filter import FilterContext, find_rejections
 from extender.plugins.dynamic_resources.node_resources import copy_with_claim_statuses
 from extender.plugins.dynamic_resources.pod_claims import (
-    get_binding_error,
     get_claim_consumer,
     get_pod_claims,
     get_pod_group,
     has_binding_conditions,
-    is_binding_timed_out,
-    is_ready_for_binding,
+    has_binding_failed,
     may_have_claims,
     validate_claim,
 )
@@ -201,39 +199,37 @@ class DynamicResources:
             state_data.extended_resources = extended_resources
             state_data.dra_backed_resources = frozenset(extended_resources) & get_class_by_resource(snapshot).keys()
         node_selectors: list[CompiledNodeSelector | None] = []
-        for claim in state_data.claims:
+        for index, claim in enumerate(tuple(state_data.claims)):
             if claim.status.allocation is None:
-                status = self._validate_claim(claim, state_data)
+                status = self._share_or_validate_claim(index, state_data, snapshot)
                 if status is not None:
                     return status
-            selector = claim.status.allocation.node_selector if claim.status.allocation else None
+            allocation = state_data.claims[index].status.allocation
+            selector = allocation.node_selector if allocation is not None else None
             try:
                 node_selectors.append(None if selector is None else compile_strict_node_selector(selector))
             except ValueError as invalid_selector:
                 return error_status(str(invalid_selector))
         state_data.node_selectors = tuple(node_selectors)
-        state_data.binding_failed = tuple(self._has_binding_failed(claim) for claim in state_data.claims)
+        state_data.binding_failed = tuple(
+            self._binding_conditions_enabled and has_binding_failed(claim, self._binding_timeout, self._clock.now())
+            for claim in state_data.claims
+        )
         self._allocator.planned_allocations = pod.uid, state_data.node_allocations
         return state_data
 
-    def _validate_claim(self, claim: ResourceClaim, state_data: StateData) -> Status | None:
-        if self._allocator.allocated_devices.is_in_flight(api_calls.get_in_flight_key(claim, state_data.pod)):
+    def _share_or_validate_claim(self, index: int, state_data: StateData, snapshot: Snapshot) -> Status | None:
+        claim, devices = state_data.claims[index], self._allocator.allocated_devices
+        in_flight_key = api_calls.get_in_flight_key(claim, state_data.pod)
+        shared_allocation = devices.find_shared_allocation(in_flight_key, snapshot.pod_group_cycle)
+        if shared_allocation is not None:
+            state_data.share_allocation(index, shared_allocation)
+            return None
+        if devices.is_in_flight(in_flight_key):
             return unresolvable_status(f"resource claim {claim.key} is in the process of being allocated")
         if claim is state_data.extended_resource_claim:
             return None
         return validate_claim(claim, self._allocator.classes, prioritized_list=self._features.prioritized_list)
-
-    def _has_binding_failed(self, claim: ResourceClaim) -> bool:
-        """Return whether the allocated devices failed to bind or their binding timed out.
-
-        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Filter,
-        DynamicResources.PreBind (1.36).
-        """
-        if not self._binding_conditions_enabled or claim.status.allocation is None:
-            return False
-        if get_binding_error(claim) is not None:
-            return True
-        return not is_ready_for_binding(claim) and is_binding_timed_out(claim, self._binding_timeout, self._clock.now())
 
     # -- Filter, Score and PostFilter
 
@@ -308,24 +304,23 @@ class DynamicResources:
     # -- Reserve, PreBind and Unreserve
 
     def reserve(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> Status | None:
-        """Mark the allocated devices as in flight.
+        """Mark the allocated devices as in flight. The next pods of a pod group cycle may share the allocation.
 
         Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Reserve (1.36).
         """
-        if not isinstance(state, StateData) or not state.unallocated_indices:
+        if not isinstance(state, StateData):
             return None
+        state.allocation_results = dict(state.shared_allocations)
         node_allocation = state.node_allocations.get(node_name)
-        if node_allocation is None:
-            return error_status("claim allocation not found for node") if state.has_unallocated_user_claim else None
-        allocation, request = node_allocation
-        claims = request.claims_to_allocate.claims
-        allocation_results = build_allocation_results(
-            claims, allocation, node_name, self._features, lambda: str(uuid.uuid4())
-        )
-        state.reserved_request = request
-        state.allocation_results = dict(zip(state.unallocated_indices, allocation_results, strict=True))
+        if node_allocation is not None:
+            allocation, state.reserved_request = node_allocation
+            claims = state.reserved_request.claims_to_allocate.claims
+            results = build_allocation_results(claims, allocation, node_name, self._features, lambda: str(uuid.uuid4()))
+            state.allocation_results |= zip(state.unallocated_indices, results, strict=True)
+        elif state.has_unallocated_user_claim:
+            return error_status("claim allocation not found for node")
         for in_flight_key, result in api_calls.iterate_unwritten_results(state, pod.pod, snapshot):
-            self._allocator.allocated_devices.add_in_flight(in_flight_key, result.devices.results)
+            self._allocator.allocated_devices.add_in_flight(in_flight_key, result, snapshot.pod_group_cycle)
         return None
 
     def make_assumed_pod(self, pod: Pod, node_name: str, state: Any) -> Pod:

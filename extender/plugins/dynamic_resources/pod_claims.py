@@ -176,6 +176,19 @@ def has_binding_conditions(claim: ResourceClaim) -> bool:
     return allocation is not None and any(result.binding_conditions for result in allocation.devices.results)
 
 
+def has_binding_failed(claim: ResourceClaim, timeout: float, now: float) -> bool:
+    """Return whether the allocated devices failed to bind or their binding timed out.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Filter,
+    DynamicResources.PreBind (1.36).
+    """
+    if claim.status.allocation is None:
+        return False
+    if get_binding_error(claim) is not None:
+        return True
+    return not is_ready_for_binding(claim) and is_binding_timed_out(claim, timeout, now)
+
+
 def is_binding_timed_out(claim: ResourceClaim, timeout: float, now: float) -> bool:
     """Return whether *claim* has binding conditions and was allocated more than *timeout* seconds before *now*.
 

@@ -8,6 +8,8 @@ Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, st
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
+
 from extender.api.kinds.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
 from extender.api.kinds.pod import NodeAllocatableResourceClaimStatus, Pod
 from extender.api.matching import CompiledNodeSelector
@@ -49,6 +51,8 @@ class StateData:
         allocation_requests: the claims to allocate, by the set of extended resources that the node lacks.
         node_allocations: the allocated devices and the claims to allocate, by node name.
         node_allocatable_statuses: the node resources that the pod consumes through its claims, by node name.
+        shared_allocations: the allocations that earlier pods of the pod group cycle reserved, by claim index. The
+            claims in `claims` have them already.
         unavailable_claims: the rows where a claim is not available, by claim index.
         allocation_results: the allocations to write, by claim index; set by Reserve.
         reserved_request: the element of `allocation_requests` that was allocated on the node; set by Reserve.
@@ -66,10 +70,18 @@ class StateData:
     allocation_requests: dict[frozenset[str], AllocationRequest] = field(default_factory=dict)
     node_allocations: dict[str, tuple[NodeAllocation, AllocationRequest]] = field(default_factory=dict)
     node_allocatable_statuses: dict[str, tuple[NodeAllocatableResourceClaimStatus, ...]] = field(default_factory=dict)
+    shared_allocations: dict[int, AllocationResult] = field(default_factory=dict)
     unavailable_claims: dict[int, BoolArray] = field(default_factory=dict)
     allocation_results: dict[int, AllocationResult] = field(default_factory=dict)
     reserved_request: AllocationRequest | None = None
     bound_claims: dict[int, ResourceClaim] = field(default_factory=dict)
+
+    def share_allocation(self, index: int, allocation: AllocationResult) -> None:
+        """Use the *allocation* that an earlier pod of the pod group cycle reserved for the claim at *index*."""
+        claim = self.claims[index]
+        status = msgspec.structs.replace(claim.status, allocation=allocation)
+        self.claims[index] = msgspec.structs.replace(claim, status=status)
+        self.shared_allocations[index] = allocation
 
     @property
     def has_user_claims(self) -> bool:

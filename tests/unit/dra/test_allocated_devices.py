@@ -27,7 +27,7 @@ def make_in_flight(cache: Cache) -> AllocatedDevices:
     devices = AllocatedDevices(consumable_capacity=False)
     devices.sync(cache.snapshot())
     assert ALLOCATED.status.allocation is not None
-    devices.add_in_flight(UID, ALLOCATED.status.allocation.devices.results)
+    devices.add_in_flight(UID, ALLOCATED.status.allocation)
     return devices
 
 
@@ -105,3 +105,33 @@ def test_an_allocation_that_was_not_written_is_removed_after_the_binding_failed(
     devices = make_in_flight(make_cluster_with_devices({"slices": []}))
     devices.remove_unwritten(UID)
     assert not devices.is_allocated(DEVICE)
+
+
+def test_only_pods_of_the_same_pod_group_cycle_share_an_in_flight_allocation() -> None:
+    """Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter."""
+    devices, cycle = AllocatedDevices(consumable_capacity=False), object()
+    allocation = ALLOCATED.status.allocation
+    assert allocation is not None
+    devices.add_in_flight(UID, allocation, cycle)
+    assert devices.find_shared_allocation(UID, cycle) is allocation
+    assert devices.find_shared_allocation(UID, object()) is None
+    assert devices.find_shared_allocation(UID, None) is None
+    assert devices.find_shared_allocation("other", cycle) is None
+
+
+def test_an_allocation_reserved_outside_a_pod_group_cycle_is_not_shared() -> None:
+    assert make_in_flight(make_cluster_with_devices({"slices": []})).find_shared_allocation(UID, None) is None
+
+
+def test_a_shared_allocation_is_in_flight_until_the_last_pod_is_unreserved() -> None:
+    """Source: pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go,
+    claimTracker.MaybeRemoveClaimPendingAllocation (1.37)."""
+    devices, allocation = AllocatedDevices(consumable_capacity=False), ALLOCATED.status.allocation
+    assert allocation is not None
+    devices.add_in_flight(UID, allocation)
+    devices.add_in_flight(UID, allocation)
+    devices.remove_unwritten(UID)
+    assert devices.is_allocated(DEVICE)
+    devices.remove_unwritten(UID)
+    assert not devices.is_allocated(DEVICE)
+    assert not devices.is_in_flight(UID)

@@ -86,7 +86,7 @@ def test_an_in_flight_device_is_allocated_until_it_is_removed() -> None:
     assert results is not None
     claims = allocator.prepare([make_claim("c", {"r": {}})])
 
-    allocator.allocated_devices.add_in_flight("uid-other", results.devices.results)
+    allocator.allocated_devices.add_in_flight("uid-other", results)
     assert format_allocation(allocator.allocate(claims, cluster.nodes[0], 0)) == [["r: b"]]
 
     assert allocator.allocated_devices.remove_in_flight("uid-other")
@@ -100,7 +100,7 @@ def test_an_in_flight_allocation_that_is_written_counts_once() -> None:
     allocator.sync(cache.snapshot())
     claim = make_allocated_claim("other", ["a"])
     assert claim.status.allocation is not None
-    allocator.allocated_devices.add_in_flight(claim.metadata.uid, claim.status.allocation.devices.results)
+    allocator.allocated_devices.add_in_flight(claim.metadata.uid, claim.status.allocation)
     cache.add_or_update_object(claim)
     allocator.sync(cache.snapshot())
     assert not allocator.allocated_devices.is_in_flight(claim.metadata.uid)

@@ -7,7 +7,7 @@ from extender.app import wiring
 from extender.client.errors import ServerError
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_37
-from tests.build import make_node, make_pod
+from tests.build import make_node, make_object, make_pod
 from tests.pod_group_builders import make_group_member, make_pod_group
 from tests.unit.scheduler.builders import SchedulerHarness
 
@@ -18,6 +18,11 @@ NO_VICTIMS = "pod group preemption: No preemption victims found for incoming pre
 
 def members(names: str, **more: Any) -> list[Pod]:
     return [make_group_member(name, requests={"cpu": "1"}, **more) for name in names]
+
+
+def make_resource(kind: str, spec: dict[str, Any], **metadata: str) -> Any:
+    metadata = {"uid": metadata["name"], "resourceVersion": "1", **metadata}
+    return make_object({"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": metadata, "spec": spec})
 
 
 def condition(harness: SchedulerHarness) -> tuple[str, str, str, str]:
@@ -64,6 +69,40 @@ def test_a_gang_that_does_not_fit_has_the_reason_of_placement_feasible() -> None
         "default/c": "0/1 nodes are available: 1 Insufficient cpu.",
     }
     assert condition(harness) == ("PodGroupInitiallyScheduled", "False", "Unschedulable", reason)
+
+
+def test_members_that_share_a_claim_without_an_allocation_are_bound_together() -> None:
+    """The first member allocates the claim, and the second uses its allocation.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter (1.37).
+    """
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    slice_spec = {"driver": "gpu.example.com", "nodeName": "n1", "pool": pool, "devices": [{"name": "a"}]}
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+    harness = SchedulerHarness(
+        make_node("n1", allocatable=ALLOCATABLE),
+        make_pod_group(min_count=2),
+        make_resource("ResourceSlice", slice_spec, name="gpus"),
+        make_resource("DeviceClass", {}, name="gpu"),
+        make_resource(
+            "ResourceClaim",
+            {"devices": {"requests": [{"name": "r0", "exactly": exactly}]}},
+            name="shared",
+            namespace="default",
+        ),
+        profile=PROFILE,
+    )
+    pods = members("ab", spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "shared"}]})
+    harness.create(*pods)
+    harness.run()
+    assert [harness.node_of(pod) for pod in pods] == ["n1", "n1"]
+    allocated = [
+        api_call.body["status"]
+        for api_call in harness.api.calls
+        if api_call.kind == "ResourceClaim" and api_call.subresource
+    ]
+    assert [status["reservedFor"][0]["name"] for status in allocated] == ["a", "b"]
+    assert [status["allocation"]["devices"]["results"][0]["device"] for status in allocated] == ["a", "a"]
 
 
 def test_members_of_another_priority_are_an_error_of_the_group() -> None:
