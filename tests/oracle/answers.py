@@ -210,7 +210,9 @@ def _add_member(
 def find_answer_differences(want: Answers, got: Answers) -> list[str]:
     """Return one line per difference; the order of reasons and the text of internal errors have no meaning."""
     groups = (_normalize_groups(answers.get("podGroups", {})) for answers in (want, got))
-    held = {key for key, result in want["pods"].items() if result.get("preEnqueue")}
+    members = (group["members"] for group in want.get("podGroups", {}).values())
+    results = [*want["pods"].items(), *(item for by_pod in members for item in by_pod.items())]
+    held = {key for key, result in results if result.get("preEnqueue")}
     events = (_normalize_events(answers.get("events", ()), held) for answers in (want, got))
     return [
         *golden.find_differences(_normalize(want["pods"]), _normalize(got["pods"])),

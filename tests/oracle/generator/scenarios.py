@@ -10,6 +10,7 @@ from tests.oracle.generator.configuration import make_configuration
 from tests.oracle.generator.device_gates import add_gated_device_fields
 from tests.oracle.generator.devices import add_devices
 from tests.oracle.generator.events import make_events
+from tests.oracle.generator.group_claims import add_group_claims
 from tests.oracle.generator.nodes import add_nodes
 from tests.oracle.generator.pod_groups import add_pod_groups
 from tests.oracle.generator.pods import add_budgets, add_pods, add_services
@@ -140,7 +141,11 @@ def _add_gated_fields(builder: ClusterBuilder, category: str, version: str) -> d
     """Add the fields that feature gates of a category guard, and return the gates; None if there are none."""
     if category in GROUP_CATEGORIES:
         is_composite = category == "compositegroups" and version != "1.36"
-        return add_composite_pod_groups(builder) if is_composite else add_pod_groups(builder, version)
+        gates = add_composite_pod_groups(builder) if is_composite else add_pod_groups(builder, version)
+        has_devices = any(item["kind"] == "DeviceClass" for item in builder.items)
+        if has_devices and version != "1.36" and builder.chance(0.5):
+            gates.update(add_group_claims(builder))
+        return gates
     if category == "drabeta" and version == "1.37" and builder.chance(0.5):
         return add_gated_device_fields(builder)
     if category == "resizes" and version != "1.36":
@@ -165,7 +170,10 @@ def _add_rare_settings(
     if scenario["metadata"]["category"] in GROUP_CATEGORIES:
         return scenario
     if builder.chance(0.2):
-        scenario["featureGates"] = {**select_gates(builder, version), **scenario.get("featureGates", {})}
+        gates = {**select_gates(builder, version), **scenario.get("featureGates", {})}
+        if gates.get("DRADeviceCompatibilityGroups"):
+            gates.pop("DRAPartitionableDevices", None)  # the one needs the other
+        scenario["featureGates"] = gates
     if builder.chance(0.15):
         scores_capacity = scenario.get("featureGates", {}).get("StorageCapacityScoring", version != "1.36")
         scenario["config"] = make_rare_configuration(builder, scheduler, scores_capacity=scores_capacity)
