@@ -60,7 +60,7 @@ def redirect_plugin_output() -> AbstractContextManager[TextIO]:
 
 def make_offline_runtime(*, verbose: bool) -> PluginRuntime:
     """Return a runtime that warns about slow plugins; if *verbose*, it prints each different traceback once."""
-    observer = wiring.make_slow_call_observer(warn)
+    observer = wiring.make_slow_call_observer(write_error)
     return wiring.make_runtime(observer, on_exception=_TracebackPrinter()) if verbose else wiring.make_runtime(observer)
 
 
@@ -74,7 +74,7 @@ class _TracebackPrinter:
         text = "".join(format_exception(exception))
         if text not in self._printed:
             self._printed.add(text)
-            warn(f"{error}\n{text.rstrip()}")
+            write_error(f"{error}\n{text.rstrip()}")
 
 
 def write_answer(
@@ -96,11 +96,6 @@ def write_answer(
         case OutputFormat.TABLE:
             write_text(format_text())
     sys.stdout.flush()
-
-
-def warn(line: str) -> None:
-    """Print a warning on standard error."""
-    write_error(line)
 
 
 def parse_gates_of_release(emulated_version: Iterable[str], feature_gates: Iterable[str]) -> FeatureGates:
@@ -159,7 +154,7 @@ def read_inputs(
         write_error(f"skipped kinds that scheduling does not read: {kinds}")
     setup = load_setup_for_recording(config, recording, gates)
     if note := describe_unused_groups(recording, setup.gates):
-        warn(note)
+        write_error(note)
     return Cluster(convert_coscheduling_groups(recording, setup.gates), setup)
 
 
@@ -167,7 +162,7 @@ def warn_about_other_schedulers(recording: Recording, scheduler_names: Collectio
     """Print the number of pending pods of each scheduler that is not in *scheduler_names*, on standard error."""
     for name, count in sorted(count_pods_of_other_schedulers(recording, scheduler_names).items()):
         pods = "1 pod is" if count == 1 else f"{count} pods are"
-        warn(f'{pods} pending for scheduler "{name}"; pass its configuration with --config')
+        write_error(f'{pods} pending for scheduler "{name}"; pass its configuration with --config')
 
 
 def load_setup_for_recording(config: str, recording: Recording, gates: FeatureGates) -> wiring.SchedulerSetup:

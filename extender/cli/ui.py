@@ -20,7 +20,7 @@ from extender.app.pages.what_if_answers import make_answers
 from extender.app.startup import StartError, handle_signals, open_listening_socket
 from extender.cli import options
 from extender.cli.live.cluster_options import ClusterOptions, InputOptions, load_setup_for_live_cluster
-from extender.cli.recording_options import make_offline_runtime, read_inputs, redirect_plugin_output, warn
+from extender.cli.recording_options import make_offline_runtime, read_inputs, redirect_plugin_output
 from extender.cli.terminal import ProgressBar, write_error
 from extender.serving.http_server import format_listener_url, serve_http
 from extender.serving.serving_options import ServingOptions
@@ -142,7 +142,7 @@ async def _open_watched_pages(
             )
         progress_bar.erase()
         for line in pages.list_problems():
-            warn(line)
+            write_error(line)
         yield _OpenPages(pages.app, pages.close, pages.watches)
 
 

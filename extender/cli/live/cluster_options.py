@@ -18,9 +18,8 @@ from extender.cli.recording_options import (
     load_setup_for_recording,
     parse_gates_of_recorded_release,
     read_inputs,
-    warn,
 )
-from extender.cli.terminal import ProgressBar
+from extender.cli.terminal import ProgressBar, write_error
 from extender.client.errors import CredentialsError
 from extender.client.kubeconfig import CredentialSource, load_context_namespace
 
@@ -182,7 +181,7 @@ def read_cluster(
 def warn_about_unreadable_kinds(recording: Recording) -> None:
     """Print each kind that the user may not list, with the reason, on standard error."""
     for kind, reason in sorted(recording.unreadable_kinds.items()):
-        warn(f"not recorded: {get_plural(kind)}; {reason}")
+        write_error(f"not recorded: {get_plural(kind)}; {reason}")
 
 
 def _read_files(files: Sequence[str], input_options: InputOptions, options: ClusterOptions) -> Cluster:

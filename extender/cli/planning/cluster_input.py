@@ -11,7 +11,8 @@ from extender.api.kinds.disruption import PodDisruptionBudget, PriorityClass
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
-from extender.cli.recording_options import Cluster, warn
+from extender.cli.recording_options import Cluster
+from extender.cli.terminal import write_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class ReplicatedPod:
 def warn_about_missing_budgets(cluster: Cluster, *, drains_nodes: bool) -> None:
     """Print a warning if the answer to a drain rests on disruption budgets that were not recorded."""
     if drains_nodes and PodDisruptionBudget.__name__ not in cluster.recording.recorded_kinds:
-        warn(
+        write_error(
             "not recorded: poddisruptionbudgets; drains are answered as if there were none; "
             "record the cluster with extender record"
         )

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from extender.analysis.input.input_errors import InputError, InputErrorLine
 from extender.analysis.recorded_cluster import Recording
 from extender.api.kinds.node import Node
-from extender.cli.recording_options import read_document, warn
+from extender.cli.recording_options import read_document
+from extender.cli.terminal import write_error
 from extender.config.did_you_mean import did_you_mean
 from extender.planning.cluster_totals import NodePriceFunction
 
@@ -53,9 +54,11 @@ def load_prices(cost_label: str, price_file: str, recording: Recording) -> NodeP
 def _warn_about_missing_prices(cost_label: str, nodes: Iterable[Node]) -> None:
     labels = {label for node in nodes for label in node.metadata.labels}
     if cost_label and cost_label not in labels:
-        warn(f"no node has a price: none has the label {cost_label}{did_you_mean(cost_label, labels)}")
+        write_error(f"no node has a price: none has the label {cost_label}{did_you_mean(cost_label, labels)}")
     else:
-        warn("no node has a price: want the names or instance types of nodes in --prices, or numbers in --cost-label")
+        write_error(
+            "no node has a price: want the names or instance types of nodes in --prices, or numbers in --cost-label"
+        )
 
 
 def _parse_price(text: str) -> float | None:
