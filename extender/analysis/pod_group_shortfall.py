@@ -12,7 +12,7 @@ import msgspec
 
 from extender.analysis.explanation.near_misses import NearMiss, find_near_misses
 from extender.analysis.text_table import format_count
-from extender.answers.explanation import GroupMemberResult
+from extender.answers.explanation import GroupMemberResult, GroupPlacementResult
 from extender.api.kinds.pod_group import PodGroup
 from extender.cache.snapshot import Snapshot
 from extender.cycle.decision import ScheduleResult
@@ -31,24 +31,6 @@ _MAX_SHOWN, _MAX_NEAR_MISSES = 3, 2
 
 
 @dataclass(frozen=True, slots=True)
-class NearPlacement:
-    """A placement with the members that fit on it.
-
-    Attributes:
-        name: the topology domain; empty for all nodes.
-        members: the pending members in scheduling order.
-    """
-
-    name: str
-    members: tuple[GroupMemberResult, ...]
-
-    @property
-    def fitting_count(self) -> int:
-        """The number of members that fit."""
-        return sum(1 for member in self.members if member.node)
-
-
-@dataclass(frozen=True, slots=True)
 class GroupShortfall:
     """What a group lacks.
 
@@ -64,7 +46,7 @@ class GroupShortfall:
     min_count: int
     pod_count: int
     scheduled_count: int
-    placements: tuple[NearPlacement, ...] = ()
+    placements: tuple[GroupPlacementResult, ...] = ()
     rejected_pod: str = ""
     nearest_nodes: tuple[NearMiss, ...] = ()
 
@@ -89,7 +71,7 @@ class GroupShortfall:
         if len(self.placements) > 1 or any(placement.name for placement in self.placements):
             lines.append("    nearest placements:")
             lines += [
-                f"      {placement.name}: {placement.fitting_count} of {len(placement.members)} pending pods fit"
+                f"      {placement.name}: {placement.fitting} of {len(placement.members)} pending pods fit"
                 for placement in self.placements
             ]
         for member in self.placements[0].members if self.placements else ():
@@ -101,7 +83,7 @@ class GroupShortfall:
 
     @property
     def _fitting_count(self) -> int:
-        return self.placements[0].fitting_count if self.placements else 0
+        return self.placements[0].fitting if self.placements else 0
 
     def to_values(self) -> dict[str, Any]:
         """Return the shortfall as plain values, always with the same keys."""
@@ -111,14 +93,7 @@ class GroupShortfall:
             "placed": self.scheduled_count,
             "fitting": self._fitting_count,
             "missing": self.missing_count,
-            "placements": [
-                {
-                    "name": placement.name or None,
-                    "fitting": placement.fitting_count,
-                    "members": msgspec.to_builtins(list(placement.members)),
-                }
-                for placement in self.placements
-            ],
+            "placements": msgspec.to_builtins(list(self.placements)),
             "rejectedPod": self.rejected_pod or None,
             "nearestNodes": [
                 {"node": near_miss.node, "details": list(near_miss.lines)} for near_miss in self.nearest_nodes
@@ -144,7 +119,7 @@ def find_shortfall(attempt: GroupAttempt, snapshot: Snapshot) -> GroupShortfall:
         return counts
     tried = list(placements or (Placement(),))[: max(1, _MAX_MEMBER_CYCLES // max(1, len(attempt.pods)))]
     near_placements = {placement: _try_members(attempt, snapshot, placement)[0] for placement in tried}
-    best_first = sorted(tried, key=lambda placement: -near_placements[placement].fitting_count)
+    best_first = sorted(tried, key=lambda placement: -near_placements[placement].fitting)
     _, rejected_pod, nearest_nodes = _try_members(attempt, snapshot, best_first[0], explains=True)
     return replace(
         counts,
@@ -156,7 +131,7 @@ def find_shortfall(attempt: GroupAttempt, snapshot: Snapshot) -> GroupShortfall:
 
 def _try_members(
     attempt: GroupAttempt, snapshot: Snapshot, placement: Placement, *, explains: bool = False
-) -> tuple[NearPlacement, str, tuple[NearMiss, ...]]:
+) -> tuple[GroupPlacementResult, str, tuple[NearMiss, ...]]:
     """Return the members on *placement* and, if *explains* is set, the first that does not fit, with near misses."""
     rejected_pod, nearest_nodes = "", tuple[NearMiss, ...]()
     sampler = NodeSampler()
@@ -182,13 +157,11 @@ def _find_nearest_nodes(step: MemberStep, attempt: GroupAttempt) -> tuple[NearMi
     return tuple(find_near_misses(replace(explanation, nodes=nodes), step.snapshot, _MAX_NEAR_MISSES))
 
 
-def _make_near_placement(placement: Placement, decision: GroupDecision) -> NearPlacement:
-    return NearPlacement(
-        placement.name,
-        tuple(
-            GroupMemberResult(
-                member.pod.key, member.node_name or None, None if member.node_name else member.status.message or None
-            )
-            for member in decision.members
-        ),
-    )
+def _make_near_placement(placement: Placement, decision: GroupDecision) -> GroupPlacementResult:
+    members = [
+        GroupMemberResult(
+            member.pod.key, member.node_name or None, None if member.node_name else member.status.message or None
+        )
+        for member in decision.members
+    ]
+    return GroupPlacementResult(placement.name or None, sum(bool(member.node) for member in members), members)

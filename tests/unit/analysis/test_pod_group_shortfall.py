@@ -48,7 +48,7 @@ def test_the_rack_on_which_the_most_members_fit_is_first() -> None:
     cache = make_cluster(*RACKS, *make_gang(3, 2, 2, 1, topology="rack"))
     shortfall = find_shortfall(cache, "TopologyAwareWorkloadScheduling")
     assert shortfall is not None
-    assert [(placement.name, placement.fitting_count) for placement in shortfall.placements] == [("b", 2), ("a", 1)]
+    assert [(placement.name, placement.fitting) for placement in shortfall.placements] == [("b", 2), ("a", 1)]
     assert (shortfall.missing_count, shortfall.rejected_pod) == (1, "default/b")
     assert [near_miss.node for near_miss in shortfall.nearest_nodes] == ["n2", "n3"]
 
