@@ -1,21 +1,29 @@
 """Format text tables with aligned columns, and counts with their nouns."""
 
 from collections.abc import Iterable, Sequence
+from unicodedata import combining, east_asian_width
 
 
 def format_table(rows: Sequence[Sequence[str]], *, right_aligned: Sequence[int] = (), indent: str = "  ") -> list[str]:
     """Return the lines of a table. Columns are left-aligned, except those with an index in *right_aligned*."""
     if not rows:
         return []
-    widths = [max(len(row[index]) for row in rows if index < len(row)) for index in range(max(map(len, rows)))]
+    widths = [max(_get_width(row[index]) for row in rows if index < len(row)) for index in range(max(map(len, rows)))]
     lines = []
     for row in rows:
+        spaces = [" " * (widths[index] - _get_width(cell)) for index, cell in enumerate(row)]
         cells = [
-            cell.rjust(widths[index]) if index in right_aligned else cell.ljust(widths[index])
-            for index, cell in enumerate(row)
+            spaces[index] + cell if index in right_aligned else cell + spaces[index] for index, cell in enumerate(row)
         ]
         lines.append((indent + "  ".join(cells)).rstrip())
     return lines
+
+
+def _get_width(text: str) -> int:
+    """Return the number of columns of a text at a terminal: Chinese characters and emoji take two, accents none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def format_section(title: str, rows: Iterable[Sequence[str]], max_lines: int) -> list[str]:

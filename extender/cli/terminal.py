@@ -5,12 +5,15 @@ import re
 import shutil
 import sys
 import textwrap
+import time
+from collections.abc import Callable
 from typing import Final, Self, TextIO
 
 from extender.basics.visible_text import make_visible
 
 _BAR_WIDTH: Final = 30
 _MIN_TEXT_WIDTH: Final = 24
+_SECONDS_BETWEEN_LINES: Final = 30.0
 _BOLD, _RED, _GREEN, _RESET = "\033[1m", "\033[31m", "\033[32m", "\033[0m"
 _LAST_COLUMN: Final = re.compile(r"(?:.*\S {2,}|\s*)(?=\S)")
 
@@ -64,22 +67,25 @@ def _wrap(line: str, width: int) -> str:
 
 
 class ProgressBar:
-    """A progress bar on one line of a terminal, erased at the end. Nothing is written to a file or a pipe.
+    """A progress bar on one line of a terminal, erased at the end. A file or a pipe gets a line every half minute.
 
     As a context manager, it is erased at the end of the block.
     """
 
-    def __init__(self, noun: str, terminal: TextIO | None = None) -> None:
+    def __init__(self, noun: str, terminal: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         """Create the bar without drawing it.
 
         Args:
             noun: the counted things, such as `pods`.
             terminal: the terminal; None means standard error.
+            clock: returns the time in seconds.
         """
         self._noun = noun
         self._terminal = sys.stderr if terminal is None else terminal
         self._enabled = self._terminal.isatty()
         self._last_state: tuple[int, int] = (-1, -1)
+        self._clock = clock
+        self._last_line_time = clock()
 
     def __enter__(self) -> Self:
         """Return the bar."""
@@ -91,7 +97,10 @@ class ProgressBar:
 
     def show(self, done: int, total: int) -> None:
         """Draw the bar if its percentage or its total changed; erase it if all is done."""
-        if not self._enabled or total <= 0:
+        if not self._enabled:
+            self._write_line(done, total)
+            return
+        if total <= 0:
             return
         if done >= total:
             self.erase()
@@ -104,6 +113,14 @@ class ProgressBar:
         bar = "#" * filled_width + "." * (_BAR_WIDTH - filled_width)
         self._terminal.write(f"\r[{bar}] {percent:3d}% {done} of {total} {self._noun}")
         self._terminal.flush()
+
+    def _write_line(self, done: int, total: int) -> None:
+        """Write the numbers if the last line was written long enough ago."""
+        now = self._clock()
+        if 0 < done < total and now - self._last_line_time >= _SECONDS_BETWEEN_LINES:
+            self._last_line_time = now
+            self._terminal.write(f"extender: {done} of {total} {self._noun}\n")
+            self._terminal.flush()
 
     def erase(self) -> None:
         """Erase the bar, so that other output can be written to the terminal."""

@@ -14,6 +14,16 @@ def test_rows_may_have_different_lengths_and_an_indent() -> None:
     assert format_table([("a",), ("bb", "c")], indent="    ") == ["    a", "    bb  c"]
 
 
+def test_wide_characters_take_two_columns_and_accents_none() -> None:
+    rows = [("\u6392\u7a7a", "1", "x"), ("cafe\u0301", "10", "x"), ("\U0001f680", "\uff11", "x"), ("abcde", "2", "x")]
+    assert format_table(rows, right_aligned=[1], indent="") == [
+        "\u6392\u7a7a    1  x",
+        "cafe\u0301   10  x",
+        "\U0001f680     \uff11  x",
+        "abcde   2  x",
+    ]
+
+
 def test_a_table_without_rows_is_empty() -> None:
     assert format_table([]) == []
 

@@ -30,12 +30,15 @@ def test_the_bar_is_drawn_only_if_the_percentage_changes() -> None:
     assert terminal.getvalue() == drawn
 
 
-def test_nothing_is_written_to_a_pipe() -> None:
-    pipe = io.StringIO()
-    progress_bar = ProgressBar("pods", pipe)
-    progress_bar.show(1, 4)
-    progress_bar.erase()
+def test_a_pipe_gets_a_line_every_half_minute() -> None:
+    pipe, times = io.StringIO(), iter([100.0, 129.0, 130.0, 159.9, 190.0, 500.0])
+    progress_bar = ProgressBar("pods", pipe, lambda: next(times))
+    progress_bar.show(1, 9)
     assert pipe.getvalue() == ""
+    for done in (2, 3, 4, 9):
+        progress_bar.show(done, 9)
+        progress_bar.erase()
+    assert pipe.getvalue() == "extender: 2 of 9 pods\nextender: 4 of 9 pods\n"
 
 
 def test_an_erased_bar_is_drawn_again() -> None:
