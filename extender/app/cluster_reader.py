@@ -47,6 +47,9 @@ ReadProgress = Callable[[int, int], None]
 _NAMESPACED_KINDS: Final = frozenset(("Service", "ReplicationController", "ReplicaSet", "StatefulSet", *GROUP_KINDS))
 """Kinds of which only the objects in the namespace of a pod matter for that pod."""
 
+_ALWAYS_SERVED_KINDS: Final = frozenset(("Node", "Pod"))
+"""Without these kinds, the server is no API server, or not one that has pods to schedule."""
+
 _KINDS: Final[Mapping[str, type[KubernetesObject]]] = {
     kind.__name__: kind for kind in KINDS.values() if kind.__name__ in ENDPOINTS
 }
@@ -153,18 +156,20 @@ class ClusterReader:
         """List a kind, or its objects of one namespace or name.
 
         Raises:
-            ApiError: the list failed. A forbidden kind is recorded as unreadable instead, except nodes and pods.
+            ApiError: the list failed. Only nodes and pods have to be served and readable.
         """
         selector = f"metadata.name={name}" if name else UNFINISHED_PODS if kind == "Pod" else ""
         list_watch: ListWatch[Any] = ListWatch(_KINDS[kind], get_endpoint(kind, self._release), namespace, selector)
         try:
             object_list = await list_all(self._transport, list_watch)
         except NotFoundError:  # the API server does not serve this kind
+            if kind in _ALWAYS_SERVED_KINDS:
+                raise
             self._recorded_kinds.add(kind)
             if hint := MISSING_KIND_HINTS.get(kind):
                 self._unreadable_kinds[kind] = hint
         except ForbiddenError as error:
-            if kind in {"Node", "Pod"}:
+            if kind in _ALWAYS_SERVED_KINDS:
                 raise
             self._unreadable_kinds[kind] = f'grant the verb "list" on {get_plural(kind)} ({error})'
         else:
@@ -298,6 +303,8 @@ def _read(
     except ForbiddenError as error:
         hint = 'grant the verb "list" on nodes and pods in all namespaces, or use a recording with -f'
         raise UnreadableError(server, f"{error}; {hint}") from error
+    except NotFoundError as error:
+        raise UnreadableError(server, f"{error}; is this the address of a Kubernetes API server?") from error
     except CredentialsError as error:
         raise UnreadableError("the cluster", f"{error}; pass --kubeconfig, or a recording with -f") from error
     except ApiError as error:

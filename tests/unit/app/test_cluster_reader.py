@@ -2,12 +2,18 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
 
-from extender.app.cluster_reader import ClusterReader
+from extender.analysis.input.input_errors import UnreadableError
+from extender.analysis.pod_selection import PodSelection
+from extender.app import cluster_reader
+from extender.app.cluster_reader import ClusterReader, read_cluster_for_pods, read_cluster_kinds
 from extender.client.errors import NotFoundError
+from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import Request, Transport
 
 GROUPS = {
@@ -63,3 +69,20 @@ def test_pod_groups_are_not_read_if_no_pod_has_one() -> None:
     recording = asyncio.run(ClusterReader(cast("Transport", api)).read_kinds(["Node", "Pod"], "server"))
     assert recording.recorded_kinds == {"Node", "Pod"}
     assert api.paths == ["/version", "/api/v1/nodes", "/api/v1/pods"]
+
+
+def test_a_server_without_nodes_and_pods_is_no_empty_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong address of a web server or a proxy answers 404 to everything."""
+
+    @asynccontextmanager
+    async def open_web_server(_: CredentialSource) -> AsyncIterator[tuple[RecordedApi, str]]:
+        yield RecordedApi("v1.37.2", {}), "https://web"
+
+    monkeypatch.setattr(cluster_reader, "open_transport", open_web_server)
+    message = "https://web: not found; is this the address of a Kubernetes API server?"
+    with pytest.raises(UnreadableError) as caught:
+        read_cluster_kinds(CredentialSource(), ["Node", "Pod", "StorageClass"])
+    assert str(caught.value) == message
+    with pytest.raises(UnreadableError) as caught:
+        read_cluster_for_pods(CredentialSource(), PodSelection(()), {})
+    assert str(caught.value) == message
