@@ -196,7 +196,8 @@ class _Expansion:
     def resolve_score_weights(self, key: str, message_prefix: str) -> dict[str, int]:
         """Return the weights by plugin name. The extension point's weight overrides the multiPoint weight; 0 means 1.
 
-        As in kube-scheduler, the overflow check includes plugins that are disabled at the extension point.
+        As in kube-scheduler, the overflow check includes plugins that are disabled at the extension point, and rejects
+        a plugin after a negative sum of weights: its difference from the limit overflows in Go.
 
         Source: pkg/scheduler/framework/runtime/framework.go, getValidScoreWeights (1.36).
         """
@@ -207,8 +208,9 @@ class _Expansion:
             if plugin.name in weights or key not in (self._extension_points_by_plugin[plugin.name] or ()):
                 continue
             weights[plugin.name] = plugin.weight or 1
+            is_negative = total < 0
             total += weights[plugin.name] * MAX_SCORE
-            if total > MAX_TOTAL_SCORE:
+            if is_negative or total > MAX_TOTAL_SCORE:
                 self._add_error(
                     f"plugins.{key}.enabled", f"{message_prefix}: total score of Score plugins could overflow"
                 )

@@ -235,6 +235,10 @@ ERRORS = {
         minimal(score=enabled(f"A={2**63 // 200}", f"B={2**63 // 200}", "C=2")),
         "profiles[0].plugins.score.enabled: score plugins: total score of Score plugins could overflow",
     ),
+    "a weight after a negative sum": (
+        minimal(score=enabled("A=-2", "B=1")),
+        "profiles[0].plugins.score.enabled: score plugins: total score of Score plugins could overflow",
+    ),
     "a weight that overflows counts even where the plugin is disabled": (
         minimal(multi_point=enabled(f"A={2**62}"), score=disabled("A")),
         "profiles[0].plugins.score.enabled: score plugins: total score of Score plugins could overflow",
@@ -245,6 +249,10 @@ ERRORS = {
 @pytest.mark.parametrize(("profile", "message"), ERRORS.values(), ids=ERRORS)
 def test_an_error_has_kube_schedulers_message(profile, message):
     assert [str(error) for error in expand_profile(profile, get_extension_points)[1]] == [message]
+
+
+def test_the_last_weight_may_be_negative_as_in_kube_scheduler():
+    assert expand_profile(minimal(score=enabled("A=1", "B=-2")), get_extension_points)[1] == []
 
 
 def test_all_errors_of_a_profile_are_reported_together():
