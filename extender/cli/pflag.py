@@ -5,6 +5,7 @@ Existing manifests pass kube-scheduler's flags, so every accepted spelling must 
 Source: cmd/kube-scheduler/app/options/options.go, Options.initFlags (1.36).
 """
 
+import csv
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,10 +85,15 @@ def _render_list(values: Sequence[str]) -> str:
 
 
 def _parse_pairs(text: str) -> tuple[str, ...]:
-    for item in _parse_list(text):
-        if "=" not in item:
-            raise ValueError(f"{item} must be formatted as key=value")
-    return _parse_list(text)
+    """Parse `key=value`, or several of these as CSV. A single pair may have commas: `metric,label=value,other`.
+
+    Source: github.com/spf13/pflag, string_to_string.go, stringToStringValue.Set (1.0.10).
+    """
+    pairs = [text.strip('"')] if text.count("=") <= 1 else next(csv.reader([text]))
+    for pair in pairs:
+        if "=" not in pair:
+            raise ValueError(f"{pair} must be formatted as key=value")
+    return tuple(pairs)
 
 
 BOOL: Final = FlagType("", _parse_bool, lambda value: str(value).lower(), value_without_argument="true")
