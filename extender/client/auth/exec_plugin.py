@@ -59,7 +59,7 @@ def run_exec_plugin(settings: Mapping[str, Any], base_dir: Path, cluster: Mappin
     except FileNotFoundError as error:
         hint = settings.get("installHint")
         raise CredentialsError(f"exec plugin {command} is not installed" + (f": {hint}" if hint else "")) from error
-    except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
+    except (OSError, KeyError, TypeError, ValueError) as error:
         raise CredentialsError(f"exec plugin {command}: {' '.join(str(error).split())}") from error
     if not status.get("token") and not (status.get("clientCertificateData") and status.get("clientKeyData")):
         raise CredentialsError(f"exec plugin {command} returned neither a token nor a certificate with its key")
@@ -156,8 +156,8 @@ def _parse_credential(output: bytes, version: str) -> dict[str, Any]:
     """
     try:
         credential = json.loads(output)
-    except RecursionError:
-        raise
+    except RecursionError as error:
+        raise ValueError("its output is nested too deeply") from error
     except ValueError as error:
         raise ValueError(f"its output is no JSON: {error}") from error
     if not isinstance(credential, dict) or credential.get("kind") != "ExecCredential":

@@ -74,7 +74,9 @@ INVALID_FILES = {
     ),
     "JSON with a comma too many": (
         '{"apiVersion": "v1",\n "kind": "Pod",\n }',
-        "c.yaml: line 3: broken JSON: Expecting property name enclosed in double quotes (column 2)",
+        "c.yaml: line 2: broken JSON: Illegal trailing comma before end of object (column 15)"
+        if sys.version_info >= (3, 13)
+        else "c.yaml: line 3: broken JSON: Expecting property name enclosed in double quotes (column 2)",
     ),
     "JSON with a brace too many": (
         f"{NODE}\n\n}}",
@@ -96,16 +98,16 @@ INVALID_FILES = {
         '{"apiVersion": "v1",\n "items": [\n',
         "c.yaml: line 2: broken JSON: it ends too early; was it cut short?",
     ),
-    "200,000 nested arrays": (
-        "[" * 200_000 + "]" * 200_000,
+    "two million nested arrays": (
+        "[" * 2_000_000 + "]" * 2_000_000,
         "c.yaml: is nested more deeply than any Kubernetes object",
     ),
     "200,000 nested arrays in YAML": (
         "a: " + "[" * 200_000 + "]" * 200_000,
         "c.yaml: line 1: broken YAML: nested too deeply; want at most 500 levels",
     ),
-    "200,000 nested arrays in an object": (
-        '{"apiVersion":"v1","kind":"Pod","metadata":' + "[" * 200_000 + "]" * 200_000 + "}",
+    "two million nested arrays in an object": (
+        '{"apiVersion":"v1","kind":"Pod","metadata":' + "[" * 2_000_000 + "]" * 2_000_000 + "}",
         "c.yaml: is nested more deeply than any Kubernetes object",
     ),
     "a list": ("[1]", f"c.yaml: line 1: is a list; {EXPECTED_OBJECT}"),

@@ -114,6 +114,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(self._thread_ended)
         return future
 
+    async def shutdown_default_executor(self, *arguments: Any) -> None:
+        """Wait for the threads. Since Python 3.12, the wait has a timeout, which must not pass at once."""
+        self._jumping_selector.threads += 1
+        try:
+            await super().shutdown_default_executor(*arguments)
+        finally:
+            self._jumping_selector.threads -= 1
+
     def _thread_ended(self, _: object) -> None:
         self._jumping_selector.threads -= 1
 

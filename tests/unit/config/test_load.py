@@ -1,6 +1,7 @@
 """Loading of a configuration: errors with their messages, defaults, and positions of syntax errors."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -212,7 +213,10 @@ DOCUMENT_ERRORS = {
         f"{HEAD}5: x".encode(),
         "field names have to be strings, got the integer 5",
     ),
-    "an invalid date is rejected": (b"a: !!timestamp 2020-13-01", "file.yaml: month must be in 1..12"),
+    "an invalid date is rejected": (
+        b"a: !!timestamp 2020-13-01",
+        "file.yaml: month must be in 1..12" + (", not 13" if sys.version_info >= (3, 14) else ""),
+    ),
     "kind is a string": (b"kind: 5", "kind: expected a string, got the integer 5"),
     "the kind of arguments is a string": (
         f"{HEAD}profiles: [{{pluginConfig: [{{name: NodeAffinity, args: {{kind: 5}}}}]}}]".encode(),

@@ -2,6 +2,7 @@
 
 import select
 import socket
+import sys
 from collections.abc import Iterator
 from time import perf_counter
 
@@ -47,6 +48,12 @@ BODIES = {
 }
 
 
+def expected_status(path: str, body: bytes) -> int:
+    """Python 3.14 decodes deeper objects; then the pod has too many values, which bind does not read."""
+    is_decoded = sys.version_info >= (3, 14) and body is BODIES["200,000 objects in the pod"] and path != "/bind"
+    return 413 if is_decoded else 400
+
+
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     with serve_in_thread(new_app(make_service(bind_verb=make_bind_verb(FakeApiServer())[0]))) as served_port:
@@ -59,7 +66,7 @@ def test_a_malformed_body_is_rejected_at_once_in_one_line(port: int, path: str, 
     start_time = perf_counter()
     status, text = send_request(port, "POST", path, body)
     assert perf_counter() - start_time < AT_ONCE
-    assert status == 400
+    assert status == expected_status(path, body)
     assert text.count("\n") == 1
     assert len(text) < 300
     assert "Traceback" not in text

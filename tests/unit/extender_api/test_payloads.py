@@ -60,7 +60,7 @@ def test_an_invalid_request_is_rejected_with_its_field(case: dict[str, str]) -> 
     [
         b"[" * 200_000,
         b'{"Pod": ' + b'{"a":' * 200_000,
-        b'{"Pod": {"x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}}",
+        b'{"Pod": {"x": ' + b"[" * 2_000_000 + b"]" * 2_000_000 + b"}}",
         b'{"Pod": {"spec": {"priority": ' + b"1" * 2_000_000 + b"}}}",
         b'{"Pod": ' + b"1" * 2_000_000 + b"}",
         b'{"Pod": {}, "NodeNames": ["\xff"]}',
@@ -71,7 +71,7 @@ def test_an_invalid_request_is_rejected_with_its_field(case: dict[str, str]) -> 
     ids=[
         "200,000 arrays",
         "200,000 objects in the pod",
-        "200,000 closed arrays in the pod",
+        "two million closed arrays in the pod",
         "2 million digits in a field",
         "2 million digits for a pod",
         "bytes that are no text",

@@ -39,9 +39,9 @@ CASES: dict[str, tuple[Any, str]] = {
         "want None if the node fits the pod, else a text with the reason",
     ),
     "a score that raises": (
-        score_plugin("Wrong")(lambda pod, node: 1 // node.allocatable("example.com/gpu")),
+        score_plugin("Wrong")(lambda pod, node: int(node.name)),
         'running Score plugins: plugin "Wrong" failed with: '
-        "node one: ZeroDivisionError: integer division or modulo by zero "
+        "node one: ValueError: invalid literal for int() with base 10: 'one' "
         "(tests/unit/framework/test_per_node_adapters.py)",
     ),
     "a score that is NaN": (

@@ -46,7 +46,7 @@ class Writes:
                 await asyncio.sleep(0)
             answer.set()
             while self.harness.context.tasks:
-                await asyncio.gather(*self.harness.context.tasks)
+                await asyncio.sleep(0)
 
         asyncio.run(run())
         return [get_condition(api_call) for api_call in self.harness.api.calls if api_call.kind == "PodGroup"]

@@ -129,7 +129,7 @@ def test_a_plugin_that_prints_without_an_end_is_killed(
         ('echo \'{"kind":"ExecCredential","apiVersion":"v2"}\'', f"its apiVersion v2 does not match {VERSION}"),
         (print_credential("[]"), "its output has no status"),
         (print_credential('{"token":1}'), "status.token: want text"),
-        ("head -c 500000 /dev/zero | tr '\\0' '['", "maximum recursion depth exceeded"),
+        ("head -c 500000 /dev/zero | tr '\\0' '['", "its output is nested too deeply"),
     ],
     ids=["a failure", "no JSON", "a list", "another version", "no status", "a number as a token", "deep nesting"],
 )
