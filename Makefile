@@ -2,7 +2,7 @@
 
 # The first of these that is Python 3.11 or newer; `make PYTHON=... setup` selects another.
 ifndef PYTHON
-PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$p" && exit; done; echo python3)
 endif
 VENV := .venv

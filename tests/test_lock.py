@@ -23,7 +23,7 @@ MINIMUM_VERSIONS = {"starlette": "1.3.1", "h11": "0.16", "urllib3": "2.6.3", "ai
 # The supported environments of the lock files.
 ENVIRONMENTS = [
     {"python_version": version, "python_full_version": f"{version}.0", "sys_platform": platform}
-    for version in ("3.11", "3.12", "3.13")
+    for version in ("3.11", "3.12", "3.13", "3.14")
     for platform in ("linux", "darwin")
 ]
 
