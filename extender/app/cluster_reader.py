@@ -30,7 +30,7 @@ from extender.api.scheme import KINDS, guess_plural
 from extender.app.server_release import parse_server_version
 from extender.basics.clock import SystemClock
 from extender.client.credentials import Credentials
-from extender.client.errors import ApiError, CredentialsError, ForbiddenError, NotFoundError
+from extender.client.errors import ApiError, CredentialsError, ForbiddenError, NotFoundError, UnauthorizedError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.listwatch import UNFINISHED_PODS, ListWatch, list_all
 from extender.client.rest_mapping import ENDPOINTS, MISSING_KIND_HINTS, Endpoint, get_endpoint
@@ -303,6 +303,9 @@ def _read(
     except ForbiddenError as error:
         hint = 'grant the verb "list" on nodes and pods in all namespaces, or use a recording with -f'
         raise UnreadableError(server, f"{error}; {hint}") from error
+    except UnauthorizedError as error:
+        message = f"the credentials of the kubeconfig are not accepted ({error}); log in again"
+        raise UnreadableError(server, message) from error
     except NotFoundError as error:
         raise UnreadableError(server, f"{error}; is this the address of a Kubernetes API server?") from error
     except CredentialsError as error:

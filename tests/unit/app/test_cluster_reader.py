@@ -12,7 +12,7 @@ from extender.analysis.input.input_errors import UnreadableError
 from extender.analysis.pod_selection import PodSelection
 from extender.app import cluster_reader
 from extender.app.cluster_reader import ClusterReader, read_cluster_for_pods, read_cluster_kinds
-from extender.client.errors import NotFoundError
+from extender.client.errors import NotFoundError, UnauthorizedError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import Request, Transport
 
@@ -86,3 +86,16 @@ def test_a_server_without_nodes_and_pods_is_no_empty_cluster(monkeypatch: pytest
     with pytest.raises(UnreadableError) as caught:
         read_cluster_for_pods(CredentialSource(), PodSelection(()), {})
     assert str(caught.value) == message
+
+
+def test_expired_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def open_with_old_token(_: CredentialSource) -> AsyncIterator[tuple[Any, str]]:
+        raise UnauthorizedError("Unauthorized")
+        yield
+
+    monkeypatch.setattr(cluster_reader, "open_transport", open_with_old_token)
+    with pytest.raises(UnreadableError) as caught:
+        read_cluster_kinds(CredentialSource(), ["Node", "Pod"])
+    message = "the credentials of the kubeconfig are not accepted (Unauthorized); log in again"
+    assert str(caught.value) == f"the cluster: {message}"
