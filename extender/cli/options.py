@@ -1,7 +1,8 @@
 """The options of the commands, as types of the parameters of Typer's functions."""
 
 from enum import Enum
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +16,13 @@ class OutputFormat(Enum):
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
+
+
+def _complete_nodes(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the nodes that begin with *incomplete*. The module is imported only for completions."""
+    object_names: Any = import_module("extender.cli.live.object_names")
+    nodes: list[str] = object_names.complete_nodes(context, incomplete)
+    return nodes
 
 
 # -- the cluster
@@ -97,14 +105,24 @@ VerboseOption = Annotated[
 
 # -- the changes of a scenario
 
-DrainOption = Annotated[list[str] | None, typer.Option(metavar="NODE", help="Cordon a node and evict its pods.")]
-CordonOption = Annotated[list[str] | None, typer.Option(metavar="NODE", help="Cordon a node.")]
-RemoveOption = Annotated[list[str] | None, typer.Option(metavar="NODE", help="Lose a node without a drain.")]
+DrainOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NODE", help="Cordon a node and evict its pods.", autocompletion=_complete_nodes),
+]
+CordonOption = Annotated[
+    list[str] | None, typer.Option(metavar="NODE", help="Cordon a node.", autocompletion=_complete_nodes)
+]
+RemoveOption = Annotated[
+    list[str] | None, typer.Option(metavar="NODE", help="Lose a node without a drain.", autocompletion=_complete_nodes)
+]
 LoseOption = Annotated[
     list[str] | None, typer.Option(metavar="KEY=VALUE", help="Lose all nodes with this label, such as a zone.")
 ]
 AddOption = Annotated[list[int] | None, typer.Option(metavar="N", help="Add N nodes; with --like.")]
-LikeOption = Annotated[list[str] | None, typer.Option(metavar="NODE", help="The node that the added nodes equal.")]
+LikeOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NODE", help="The node that the added nodes equal.", autocompletion=_complete_nodes),
+]
 NodesOption = Annotated[list[str] | None, typer.Option(metavar="FILE", help="Add the nodes in a file.")]
 PodsOption = Annotated[list[str] | None, typer.Option(metavar="FILE", help="Add the pods in a file.")]
 ReplicasOption = Annotated[int, typer.Option(metavar="N", help="Add N copies of each pod of --pods.")]
@@ -157,7 +175,10 @@ ForOption = Annotated[
 EmptyOption = Annotated[bool, typer.Option("--empty", help="Find the nodes that can be emptied.")]
 FixOption = Annotated[bool, typer.Option("--fix", help="Move the pods whose node violates their hard rules.")]
 NodeOption = Annotated[
-    list[str] | None, typer.Option("--node", metavar="NODE", help="With --empty: consider only this node.")
+    list[str] | None,
+    typer.Option(
+        "--node", metavar="NODE", help="With --empty: consider only this node.", autocompletion=_complete_nodes
+    ),
 ]
 MaxMovesOption = Annotated[int, typer.Option(metavar="N", help="The maximum number of evictions of a plan.")]
 MaxAttemptsOption = Annotated[

@@ -54,6 +54,11 @@ def complete(extender: Command, monkeypatch: pytest.MonkeyPatch, words: str) -> 
         ("explain -f {demo} shop/frontend-5d8c-k", ["shop/frontend-5d8c-k7wzd"]),
         ("explain -f {demo} batch/import --node gpu", ["gpu-a1", "gpu-b1"]),
         ("explain -f {demo}.missing ", []),
+        ("what-if -f {demo} --drain gpu", ["gpu-a1", "gpu-b1"]),
+        ("what-if -f {demo} --cordon high", ["highmem-c1"]),
+        ("what-if -f {demo} --remove high", ["highmem-c1"]),
+        ("what-if -f {demo} --add 2 --like gpu", ["gpu-a1", "gpu-b1"]),
+        ("rebalance -f {demo} --empty --node gpu", ["gpu-a1", "gpu-b1"]),
     ],
 )
 def test_pods_and_nodes_of_a_recording_are_completed(
