@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from extender.analysis.explain import PodExplainer
-from extender.analysis.input.input_errors import InputError
+from extender.analysis.input.input_errors import InputError, make_input_error
 from extender.analysis.pod_selection import PodSelection
 from extender.analysis.recorded_cluster import check_nodes, load_cache
 from extender.analysis.simulate import SimulationOptions
@@ -87,8 +87,10 @@ def read_cluster(*files: str, config: str = "", override: bool = False) -> Recor
 
     Raises:
         ConfigError: the recorded release cannot be emulated, or an installed plugin is invalid.
-        InputError: a file or the configuration is invalid.
+        InputError: a file or the configuration is invalid, or no file is named.
     """
+    if not files:
+        raise make_input_error("read_cluster", "names no file; extender record -o cluster.json.gz writes one")
     return RecordedCluster(read_inputs(list(files), config, override=override))
 
 

@@ -44,3 +44,9 @@ def test_a_configuration_is_used_and_a_wrong_pod_is_named(tmp_path: Path) -> Non
     with pytest.raises(InputError) as caught:
         cluster.explain("shop/nobody")
     assert str(caught.value).endswith("Pod shop/nobody: there is no such pod")
+
+
+def test_a_cluster_without_files_is_an_error_and_not_empty() -> None:
+    with pytest.raises(InputError) as caught:
+        read_cluster()
+    assert str(caught.value) == "read_cluster: names no file; extender record -o cluster.json.gz writes one"
