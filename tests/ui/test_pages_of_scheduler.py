@@ -183,18 +183,39 @@ def test_a_paused_page_that_connects_again_is_still_paused(open_page: OpenPage, 
     expect(page.locator("#connection:not(.lost)")).to_have_text("Paused.")
 
 
+HIDE = "Object.defineProperty(document, 'hidden', { get: () => !window.isBack });"
+COME_BACK = "window.isBack = true; document.dispatchEvent(new Event('visibilitychange'))"
+
+
 def test_a_page_that_was_hidden_is_read_again_when_the_reader_comes_back(
     open_page: OpenPage, scheduler: LiveScheduler
 ) -> None:
-    """Of a large cluster, the next event may come minutes later."""
-    page = open_page("queue", **READER_OPTIONS)
-    page.add_init_script("Object.defineProperty(document, 'hidden', { get: () => !window.isBack });")
+    page = open_page("nodes/n1", **READER_OPTIONS)
+    page.add_init_script(HIDE)
     event = 'retry: 600000\ndata: {"version": 1}\n\n'
     page.route("**/events/changes", lambda route: route.fulfill(body=event, content_type="text/event-stream"))
     page.goto(f"{scheduler.url}waiting")
-    expect(page.locator("html")).to_have_attribute("data-live", "true")
+    expect(page.locator("#connection")).to_have_text("Connecting.")
     with page.expect_response("**/ui/waiting"):
-        page.evaluate("window.isBack = true; document.dispatchEvent(new Event('visibilitychange'))")
+        page.evaluate(COME_BACK)
+
+
+def test_hidden_tabs_leave_the_connections_of_the_browser_to_the_shown_one(
+    open_page: OpenPage, scheduler: LiveScheduler
+) -> None:
+    """Chromium opens at most six connections to a server; a seventh tab with a stream would never load."""
+    first = open_page("nodes/n1", **READER_OPTIONS)
+    first.context.add_init_script(HIDE)
+    for _ in range(7):
+        page = first.context.new_page()
+        page.goto(f"{scheduler.url}queue")
+        expect(page.locator("#connection")).to_have_text("Connecting.")
+    page.evaluate(COME_BACK)
+    expect(page.locator("#connection")).to_have_text("Live.")
+    page.evaluate("window.isBack = false; document.dispatchEvent(new Event('visibilitychange'))")
+    page.evaluate("document.getElementById('connection').textContent = ''")
+    page.evaluate(COME_BACK)
+    expect(page.locator("#connection")).to_have_text("Live.")
 
 
 def test_decisions_are_shown_with_their_node_and_time(open_page: OpenPage, scheduler: LiveScheduler) -> None:

@@ -1,8 +1,9 @@
 // The pages Queue and Decisions: replaces their texts, rows and lines when the server sends a new document.
 
+import { followEvents, setStatus } from "./events.js";
+
 const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
 const button = document.getElementById("pause");
-const connection = document.getElementById("connection");
 
 let paused = false;
 let received = null; // the newest document, also while the page is paused
@@ -40,35 +41,18 @@ function show({ texts, rows, lines }) {
   }
 }
 
-let lastContact = performance.timeOrigin;
+const getLiveText = () => (paused ? "Paused." : "Live.");
 
-function setStatus(text, isLost = false) {
-  if (connection.textContent === text) return;
-  connection.textContent = text;
-  connection.classList.toggle("lost", isLost);
+function receive(text) {
+  received = text;
+  if (!paused) show(JSON.parse(text));
 }
 
-const events = new EventSource(`${PREFIX}/events/${location.pathname.split("/").pop()}`);
-events.addEventListener("message", (event) => {
-  received = event.data;
-  lastContact = Date.now();
-  if (paused) return;
-  show(JSON.parse(received));
-  setStatus("Live.");
-  document.documentElement.dataset.live = "true";
-});
-events.addEventListener("error", () => {
-  const next = events.readyState === EventSource.CLOSED ? "Reload the page to try again." : "Connecting again.";
-  setStatus(`Not live, as of ${new Date(lastContact).toISOString().slice(11, 19)} UTC. ${next}`, true);
-});
-events.addEventListener("open", () => {
-  if (paused) setStatus("Paused.");
-});
+followEvents(location.pathname.split("/").pop(), receive, getLiveText);
 button.hidden = false;
-setStatus("Connecting.");
 button.addEventListener("click", () => {
   paused = !paused;
   button.textContent = paused ? "Continue" : "Pause";
-  setStatus(paused ? "Paused." : "Live.");
+  if (!document.querySelector("#connection.lost")) setStatus(getLiveText());
   if (!paused && received) show(JSON.parse(received)); // the next one may come later
 });

@@ -1,16 +1,8 @@
 // Pages about a cluster that changes: reads the page again when the server says that something changed.
 
-const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
-const connection = document.getElementById("connection");
+import { followEvents, setStatus } from "./events.js";
+
 const AGE_SECONDS = 5;
-
-let lastContact = performance.timeOrigin;
-
-function setStatus(text, isLost = false) {
-  if (!connection || connection.textContent === text) return;
-  connection.textContent = text;
-  connection.classList.toggle("lost", isLost);
-}
 
 /** Read a page as a document. A request is no sink of Trusted Types, and runs no script of the page. */
 function readPage(address) {
@@ -72,18 +64,9 @@ export function followChanges(update) {
       reading = false;
     }
   }
-  const events = new EventSource(`${PREFIX}/events/changes`);
-  events.addEventListener("message", (event) => {
-    lastContact = Date.now();
-    setStatus("Live.");
-    document.documentElement.dataset.live = "true";
-    ({ version } = JSON.parse(event.data));
+  followEvents("changes", (text) => {
+    ({ version } = JSON.parse(text));
     void readAgain();
-  });
-  document.addEventListener("visibilitychange", () => void readAgain());
-  events.addEventListener("error", () => {
-    const next = events.readyState === EventSource.CLOSED ? "Reload the page to try again." : "Connecting again.";
-    setStatus(`Not live, as of ${new Date(lastContact).toISOString().slice(11, 19)} UTC. ${next}`, true);
   });
 }
 
@@ -100,7 +83,6 @@ function showAges() {
   }
 }
 
-setStatus("Connecting.");
 if (document.getElementById("live")) {
   followChanges((page) => {
     replaceElement("count", page);
