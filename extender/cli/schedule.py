@@ -20,7 +20,7 @@ from extender.cli.live.replaced_file import open_replaced_file
 from extender.cli.pflag import parse
 from extender.cli.schedule_flags import FLAGS, GROUPS
 from extender.cli.schedule_options import make_schedule_options
-from extender.cli.terminal import write_error
+from extender.cli.terminal import write_error, write_failure
 from extender.client.errors import ApiError
 from extender.config.errors import ConfigError
 from extender.config.releases import DEFAULT_RELEASE
@@ -71,8 +71,10 @@ def schedule(ctx: typer.Context) -> None:
 
 def run_command(arguments: Sequence[str], start: Callable[[ScheduleOptions], Coroutine[Any, Any, int]]) -> int:
     """Run the command line and return the exit status; every error is one line on standard error."""
+    log_format = "text"
     try:
         parsed_flags = parse(arguments, FLAGS)
+        log_format = parsed_flags["logging-format"]
         if parsed_flags["help"]:
             width = min(max(shutil.get_terminal_size().columns, _MIN_WIDTH), _MAX_WIDTH)
             sys.stdout.write(format_help(_USAGE, _DESCRIPTION, GROUPS, _EPILOG, width))
@@ -86,14 +88,14 @@ def run_command(arguments: Sequence[str], start: Callable[[ScheduleOptions], Cor
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(start(options))
     except (ConfigError, InputError) as error:
-        return _report_errors(*map(str, error.errors))
+        return _report_errors(*map(str, error.errors), log_format=log_format)
     except (ApiError, StartError) as error:
-        return _report_errors(str(error))
+        return _report_errors(str(error), log_format=log_format)
 
 
-def _report_errors(*lines: str) -> int:
+def _report_errors(*lines: str, log_format: str = "text") -> int:
     for line in lines:
-        write_error(" ".join(line.split()))
+        write_failure(line, log_format)
     return _FAILED
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import typer
 import uvloop
 
+from extender.analysis.input.input_errors import InputError
 from extender.app.options import ServeOptions
 from extender.app.serve import run
 from extender.app.startup import StartError
@@ -17,11 +18,13 @@ from extender.cli.pflag import parse
 from extender.cli.schedule import RawArgumentsCommand
 from extender.cli.serve_flags import FLAGS, GROUPS
 from extender.cli.serve_options import make_serve_options
-from extender.cli.terminal import write_error
+from extender.cli.terminal import write_failure
 from extender.client.errors import ApiError, CredentialsError
+from extender.config.errors import ConfigError
 from extender.logs.klog import configure_logging
 
 _FAILED: Final = 1
+_BAD_INPUT: Final = 2
 _MIN_WIDTH, _MAX_WIDTH = 80, 120
 
 _USAGE: Final = "extender serve [flags]"
@@ -70,17 +73,25 @@ def run_command(arguments: Sequence[str], start: Callable[[ServeOptions], Corout
         width = min(max(shutil.get_terminal_size().columns, _MIN_WIDTH), _MAX_WIDTH)
         sys.stdout.write(format_help(_USAGE, _DESCRIPTION, GROUPS, _EPILOG, width))
         return 0
-    options = make_serve_options(parsed_flags)
+    log_format = parsed_flags["logging-format"]
+    try:
+        options = make_serve_options(parsed_flags)
+    except (ConfigError, InputError) as error:
+        if log_format != "json":
+            raise
+        return _report_errors(_BAD_INPUT, log_format, *map(str, error.errors))
     configure_logging(options.logs)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(start(options))
     except CredentialsError as error:
-        return _report_error(f"{error}; or pass a recorded cluster with -f, or --without-cluster")
+        alternatives = "; or pass a recorded cluster with -f, or --without-cluster"
+        return _report_errors(_FAILED, log_format, f"{error}{alternatives}")
     except (ApiError, StartError) as error:
-        return _report_error(str(error))
+        return _report_errors(_FAILED, log_format, str(error))
 
 
-def _report_error(line: str) -> int:
-    write_error(" ".join(line.split()))
-    return _FAILED
+def _report_errors(status: int, log_format: str, *lines: str) -> int:
+    for line in lines:
+        write_failure(line, log_format)
+    return status

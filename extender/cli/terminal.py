@@ -1,5 +1,6 @@
 """Output to a terminal: text with colours that fits its width, and a progress bar. Pipes and files get plain text."""
 
+import logging
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import Final, Self, TextIO
 
 from extender.basics.visible_text import make_visible
+from extender.logs.klog import LoggingOptions, configure_logging
 
 _BAR_WIDTH: Final = 30
 _MIN_TEXT_WIDTH: Final = 24
@@ -21,6 +23,19 @@ _LAST_COLUMN: Final = re.compile(r"(?:.*\S {2,}|\s*)(?=\S)")
 def write_error(line: str) -> None:
     """Write a line with an error or a note to standard error. Unprintable characters of names become visible."""
     sys.stderr.write(f"extender: {make_visible(line)}\n")
+
+
+def write_failure(line: str, log_format: str) -> None:
+    """Write the error that ends a process: as `write_error`, or with the log format `json` as a message of the log.
+
+    Source: component-base/cli/run.go, Run (1.37).
+    """
+    line = " ".join(line.split())
+    if log_format == "json":
+        configure_logging(LoggingOptions(log_format))
+        logging.getLogger("extender").error("command failed", extra={"err": line})
+    else:
+        write_error(line)
 
 
 def write_text(text: str, output: TextIO | None = None) -> None:

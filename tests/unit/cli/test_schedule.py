@@ -1,6 +1,7 @@
 """`extender schedule`: every error is one line with status 1; help, version and the written configuration."""
 
 import errno
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,13 @@ def test_a_bad_profile_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture
     assert run_command([f"--config={config}"], _never) == 1
     message = 'profiles[0].plugins.score.enabled: ScorePlugin "Nope" does not exist; is its package installed?'
     assert capsys.readouterr().err == f"extender: {config}: {message}\n"
+
+
+def test_an_error_is_a_message_of_a_json_log(capsys: pytest.CaptureFixture[str], logs: None) -> None:
+    assert run_command(["--logging-format=json", "--config=missing.yaml"], _never) == 1
+    message = json.loads(capsys.readouterr().err)
+    assert message["msg"] == "command failed"
+    assert message["err"] == "missing.yaml: no such file; check the path, or write - to read standard input"
 
 
 def test_the_written_configuration_includes_the_changes_of_flags(tmp_path: Path, capsys: Any) -> None:

@@ -1,4 +1,6 @@
-"""`extender serve`: the help, and missing credentials as one line."""
+"""`extender serve`: the help, and errors as one line."""
+
+import json
 
 import pytest
 
@@ -16,6 +18,22 @@ def test_missing_credentials_are_one_line_with_alternatives(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("extender: no kubeconfig: none given with --kubeconfig")
     assert line.endswith("; or pass a recorded cluster with -f, or --without-cluster")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "error"),
+    [
+        (["--config=missing.yaml"], 2, "missing.yaml: no such file; check the path, or write - to read standard input"),
+        (["--kubeconfig=/missing", "--port=0"], 1, "kubeconfig /missing does not exist or is not a regular file; "),
+    ],
+)
+def test_an_error_is_a_message_of_a_json_log(
+    words: list[str], status: int, error: str, capsys: pytest.CaptureFixture[str], logs: None
+) -> None:
+    assert run_command(["--logging-format=json", *words], run) == status
+    message = json.loads(capsys.readouterr().err)
+    assert message["msg"] == "command failed"
+    assert message["err"].startswith(error)
 
 
 def test_help_lists_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
