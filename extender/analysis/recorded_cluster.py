@@ -39,7 +39,7 @@ from extender.config.feature_gates import FeatureGates
 _MAX_ERRORS: Final = 20
 _MAX_SKIPPED_KINDS: Final = 1000
 _MAX_NAMED_KINDS: Final = 5
-_KNOWN_KINDS: Final = frozenset(kind for _, kind in KINDS)
+_KNOWN_KINDS: Final = frozenset(kind for _, kind in KINDS) | WORKLOAD_VERSIONS.keys()
 
 
 @dataclass(frozen=True, slots=True)

@@ -333,6 +333,13 @@ def test_a_file_that_adds_nothing_and_a_misspelled_kind_are_errors(tmp_path: Pat
     assert str(caught.value).partition(": ")[2].splitlines()[0].endswith(message)
 
 
+@pytest.mark.parametrize(("version", "kind"), [("apps/v1beta1", "Deployment"), ("extensions/v1beta1", "DaemonSet")])
+def test_a_workload_of_another_version_is_named_with_it(tmp_path: Path, version: str, kind: str) -> None:
+    workload = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}}
+    skipped = read_cluster(tmp_path, to_json(make_list(NODE, workload))).skipped_kinds
+    assert skipped == Counter({f"{kind} of {version}": 1})
+
+
 def test_a_similar_kind_of_another_api_group_is_skipped(tmp_path: Path) -> None:
     service = {"apiVersion": "serving.knative.dev/v1", "kind": "Servic", "metadata": {"name": "s"}}
     assert read_cluster(tmp_path, to_json(make_list(NODE, service))).skipped_kinds == Counter({"Servic": 1})
