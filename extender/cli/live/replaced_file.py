@@ -21,7 +21,7 @@ def open_replaced_file(file: str, mode: int = 0o666) -> Iterator[BinaryIO]:
         OSError: the file cannot be written.
     """
     path = Path(file)
-    if path.is_char_device() or path.is_fifo() or (path.is_symlink() and path.is_relative_to("/dev")):
+    if path.is_char_device() or path.is_fifo() or (path.is_symlink() and str(path.parent) in {"/dev", "/dev/fd"}):
         with path.open("wb") as stream:
             yield stream
         return
