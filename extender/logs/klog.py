@@ -119,7 +119,9 @@ class JsonFormatter(logging.Formatter):
         if record.levelno < logging.ERROR:
             line["v"] = max(0, logging.INFO - record.levelno)
         line.update((key, value) for key, value in _get_key_values(record).items() if key not in line)
-        return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+        # A terminal must not get the control characters that JSON allows, such as U+009B.
+        return text if text.isprintable() else json.dumps(line, separators=(",", ":")).replace("\x7f", r"\u007f")
 
 
 class TextFormatter(logging.Formatter):

@@ -91,6 +91,13 @@ def test_text_has_no_characters_that_a_terminal_interprets() -> None:
     assert text.endswith('] "\\u001b[2J" err="\\x7f \\x9b31m \\u202e"\n')
 
 
+def test_json_has_no_characters_that_a_terminal_interprets() -> None:
+    text = captured_log(LoggingOptions("json"), lambda: log.warning("\x1b[2J", extra={"err": "\x7f \u009b31m \u202e"}))
+    assert r'"msg":"\u001b[2J","v":0,"err":"\u007f \u009b31m \u202e"' in text
+    assert json.loads(text)["err"] == "\x7f \u009b31m \u202e"
+    assert '"größer"' in captured_log(LoggingOptions("json"), lambda: log.warning("größer"))
+
+
 @pytest.mark.parametrize(("v", "levels"), [(0, [0]), (1, [0, 1]), (4, [0, 1, 4]), (10, [0, 1, 4, 10])])
 def test_messages_are_written_from_their_verbosity_on(v: int, levels: list[int]) -> None:
     def emit() -> None:
