@@ -63,6 +63,15 @@ def test_a_missing_lease_is_created() -> None:
     }
 
 
+def test_a_lease_that_was_deleted_is_created_without_the_resource_version_of_the_old_one() -> None:
+    """The API server accepts no object with a resource version to create."""
+    election_state = election()
+    accept(election_state, election_state.observe_lease(make_lease("me"), 100.0, NOON), 100.0)
+    write = election_state.observe_lease(None, 102.0, NOON)
+    assert write is not None
+    assert (write.create, write.body["metadata"]) == (True, {"name": "kube-scheduler", "namespace": "kube-system"})
+
+
 def test_nobody_leads_before_a_write_was_accepted() -> None:
     election_state = election()
     assert not election_state.may_act(100.0)

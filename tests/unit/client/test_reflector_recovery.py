@@ -192,6 +192,17 @@ def test_after_random_failures_the_store_equals_the_server_s_objects(seed: int) 
     run(main())
 
 
+def test_a_list_follows_after_an_error_that_says_nothing_about_the_resource_version() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            server.respond(PODS, list_reply(5), failure_reply(400, "BadRequest"), list_reply(9), Stream([SILENCE]))
+            async with run_reflector(server) as (reflector, _):
+                await asyncio.sleep(10)
+                assert (watched_versions(server), reflector.counts.lists) == (["5", "9"], 2)
+
+    run(main())
+
+
 def test_after_a_list_it_takes_three_more_server_errors_until_the_next() -> None:
     async def main() -> None:
         async with ScriptedServer() as server:

@@ -214,6 +214,7 @@ def test_a_pod_that_is_deleted_during_its_binding_requeues_other_pods_at_once() 
             await asyncio.sleep(0)
 
     asyncio.run(test())
+    assert harness.api.calls_to("binding") == []
 
 
 def test_a_failed_binding_clears_the_nomination_and_keeps_changes_of_the_pod() -> None:
