@@ -91,7 +91,7 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         command_name = (ctx.obj or {}).get(cmd_name, cmd_name)
         if command_name not in COMMANDS:
-            suggestions = get_close_matches(cmd_name, COMMANDS, n=1)
+            suggestions = get_close_matches(cmd_name, (*COMMANDS, "--version", "--help"), n=1)
             message = f"No such command '{cmd_name}'. Did you mean '{suggestions[0]}'?" if suggestions else ""
             return ctx.fail(message) if message else None
         command = typer.main.get_command(_import_command(command_name).app)

@@ -58,6 +58,8 @@ def test_the_help_of_each_command_has_examples(extender: Command, arguments: tup
         ((), "Missing command"),
         (("frobnicate",), "No such command 'frobnicate'"),
         (("simulat",), "No such command 'simulat'. Did you mean 'simulate'?"),
+        (("version",), "No such command 'version'. Did you mean '--version'?"),
+        (("help",), "No such command 'help'. Did you mean '--help'?"),
         (("record",), "Missing option '--output' / '-o'"),
         (("explain", "-f", "x", "--colour"), "No such option: --colour"),
         (("explain", "-f", "x", "-o", "xml"), "'-o': 'xml' is not one of 'table', 'json', 'yaml'."),
