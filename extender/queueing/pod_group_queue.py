@@ -15,11 +15,8 @@ pkg/scheduler/backend/queue/pod_group_member_pods.go, podGroupMemberPods (1.37).
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.pod_group import PodGroup
 from extender.cache.group_hierarchy import Group, GroupKey, get_group_key, list_pod_group_keys, make_group_key
-from extender.cache.pod_groups import get_pod_group_key
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
@@ -260,19 +257,8 @@ class PodGroupQueue(SchedulingQueue):
     ) -> None:
         """Requeue the entities that *event* may make schedulable; see `SchedulingQueue`."""
         if self._forest.composite_groups:
-            event = replace(event, hierarchy=self._find_hierarchy(event))
+            event = replace(event, hierarchy=self._forest.find_hierarchy(event))
         super().move_all_to_active_or_backoff_queue(event, now, pre_check)
-
-    def _find_hierarchy(self, event: ClusterEvent) -> frozenset[str]:
-        """Return the keys of the pod groups with the root of the object of *event*."""
-        obj, group_key = event.old if event.new is None else event.new, None
-        if isinstance(obj, Pod) and (pod_group_key := get_pod_group_key(obj)) is not None:
-            group_key = make_group_key(pod_group_key)
-        elif isinstance(obj, PodGroup | CompositePodGroup):
-            group_key = get_group_key(obj)
-        root_key = None if group_key is None else self._forest.find_root(group_key)
-        keys = [] if root_key is None else list_pod_group_keys(self._forest, root_key)
-        return frozenset(key.object_key for key in keys)
 
 
 def make_scheduling_queue(

@@ -5,7 +5,20 @@ Source: pkg/scheduler/backend/queue/workload_forest.go, workloadForest (1.37).
 
 from collections.abc import Collection
 
-from extender.cache.group_hierarchy import Group, GroupKey, find_root, get_group_key, get_parent_key
+from extender.api.kinds.composite_pod_group import CompositePodGroup
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.pod_group import PodGroup
+from extender.cache.group_hierarchy import (
+    Group,
+    GroupKey,
+    find_root,
+    get_group_key,
+    get_parent_key,
+    list_pod_group_keys,
+    make_group_key,
+)
+from extender.cache.pod_groups import get_pod_group_key
+from extender.framework.events import ClusterEvent
 
 
 class WorkloadForest:
@@ -55,6 +68,17 @@ class WorkloadForest:
         if self.composite_groups:
             return find_root(self, key)
         return key if key in self._groups else None
+
+    def find_hierarchy(self, event: ClusterEvent) -> frozenset[str]:
+        """Return the keys of the pod groups with the root of the object of *event*."""
+        obj, group_key = event.old if event.new is None else event.new, None
+        if isinstance(obj, Pod) and (pod_group_key := get_pod_group_key(obj)) is not None:
+            group_key = make_group_key(pod_group_key)
+        elif isinstance(obj, PodGroup | CompositePodGroup):
+            group_key = get_group_key(obj)
+        root_key = None if group_key is None else self.find_root(group_key)
+        keys = [] if root_key is None else list_pod_group_keys(self, root_key)
+        return frozenset(key.object_key for key in keys)
 
     def _find_parent_key(self, group: Group) -> GroupKey | None:
         return get_parent_key(group) if self.composite_groups else None

@@ -6,14 +6,17 @@ from dataclasses import replace
 from typing import Any, Final
 
 from extender.analysis.recorded_cluster import parse_recording
+from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.devices import DeviceClass
 from extender.api.kinds.pod import Pod
+from extender.api.kinds.pod_group import PodGroup
 from extender.cache.cache import Cache
 from extender.cache.device_classes import map_resources_to_device_classes
 from extender.config.feature_gates import FeatureGates
 from extender.framework.events import ActionType, ClusterEvent, EventResource
 from extender.framework.profiles import Profile
 from extender.queueing.queueing_hints import EXTENDER_NAME, build_queueing_hint_map
+from extender.queueing.workload_forest import WorkloadForest
 from extender.scheduler.update_events import find_node_events, find_pod_events
 
 _PODS: Final = (EventResource.ASSIGNED_POD, EventResource.TARGET_POD)
@@ -25,10 +28,13 @@ def ask_hints(
     """Return for each change the labels of its events, and the hints by label, plugin and pod."""
     registered = {name: events for name, events in build_queueing_hint_map(profile).items() if name != EXTENDER_NAME}
     snapshot = cache.snapshot()
+    forest = _make_forest(cache, gates)
     device_resources = frozenset(map_resources_to_device_classes(snapshot.objects(DeviceClass).values()))
     answers: list[dict[str, Any]] = []
     for change in changes:
         events = _find_events(change, gates, device_resources)
+        if forest.composite_groups:
+            events = [replace(event, hierarchy=forest.find_hierarchy(event)) for event in events]
         hints: dict[str, dict[str, dict[str, str]]] = {}
         for event in events:
             for pod in _select_pods(change, event, pods):
@@ -41,6 +47,15 @@ def ask_hints(
                             by_pod[pod.key] = f"{by_pod.get(pod.key, '')}{hint};"
         answers.append({"labels": [event.label for event in events], "hints": hints})
     return answers
+
+
+def _make_forest(cache: Cache, gates: FeatureGates) -> WorkloadForest:
+    """Return the trees of pod groups of the queue, which knows the groups of the cache."""
+    forest = WorkloadForest(composite_groups="CompositePodGroup" in gates)
+    for kind in (PodGroup, CompositePodGroup):
+        for group in cache.snapshot().objects(kind).values():
+            forest.put(group)
+    return forest
 
 
 def _select_pods(change: dict[str, Any], event: ClusterEvent, pods: Sequence[Pod]) -> Sequence[Pod]:

@@ -18,6 +18,7 @@ _RESOURCES: Final = {
     "ResourceSlice": "resource.k8s.io/ResourceSlice",
     "DeviceClass": "resource.k8s.io/DeviceClass",
     "PodGroup": "scheduling.k8s.io/PodGroup",
+    "CompositePodGroup": "scheduling.k8s.io/CompositePodGroup",
 }
 """kube-scheduler's names of event resources, by kind."""
 

@@ -132,7 +132,7 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
     if gates is not None:
         scenario["featureGates"] = gates
     scenario = _add_rare_settings(scenario, ClusterBuilder(rare), scheduler, version)
-    if category != "compositegroups" and rare.random() < _CHANGES:
+    if rare.random() < _CHANGES:
         scenario["events"] = make_events(ClusterBuilder(rare), builder.items)
     return scenario
 
