@@ -53,6 +53,8 @@ def plan_claim_release(
     if result is not None:
         return result
     unused_claim = find_unused_pod_group_claim(state_data.pod, snapshot) if workload_claims else None
+    if isinstance(unused_claim, str):
+        return PostFilterResult(error_status(unused_claim))
     if unused_claim is not None:
         status = unresolvable_status("ResourceClaim unreserved for PodGroup")
         return PostFilterResult(status, plan=api_calls.plan_unreserve_for_pod_group(unused_claim, state_data.pod))
@@ -149,6 +151,8 @@ def _release_group_claim(
         status = unschedulable_status("deallocation of PodGroup ResourceClaim completed")
         return status, api_calls.plan_deallocation(claim).calls
     unused_claim = find_unused_pod_group_claim(pod, attempt.snapshot)
+    if isinstance(unused_claim, str):
+        return error_status(unused_claim), ()
     if unused_claim is not None:
         status = unresolvable_status("ResourceClaim unreserved for PodGroup")
         return status, api_calls.plan_unreserve_for_pod_group(unused_claim, pod).calls

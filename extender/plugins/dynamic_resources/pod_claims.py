@@ -20,7 +20,6 @@ from extender.api.kinds.devices import (
 from extender.api.kinds.pod import Pod, PodResourceClaim
 from extender.api.kinds.pod_group import PodGroup, PodGroupResourceClaim
 from extender.api.requests import incoming_pod_requests, is_dra_extended_resource
-from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.framework.status import Status, error_status, unresolvable_status
@@ -258,29 +257,37 @@ def _is_same_claim(group_claim: PodGroupResourceClaim, pod_claim: PodResourceCla
     )
 
 
-def find_unused_pod_group_claim(pod: Pod, snapshot: Snapshot) -> ResourceClaim | None:
-    """Return an allocated claim that is reserved for the group of *pod*; None if a pod of the group is assigned.
+def find_unused_pod_group_claim(pod: Pod, snapshot: Snapshot) -> ResourceClaim | str | None:
+    """Return an allocated claim of the group of *pod* that is reserved for it; None if a pod of the group is assigned.
 
-    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PostFilter (1.36).
+    Return an error message if a claim of the group does not exist.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
+    DynamicResources.unreservePodGroupClaims (1.36), DynamicResources.deallocatePodGroupClaims (1.37);
+    dynamic-resource-allocation/resourceclaim/resourceclaim.go, NameFromPodGroup (1.37).
     """
     group = get_pod_group(pod, snapshot)
-    key = get_pod_group_key(pod)
-    if not isinstance(group, PodGroup) or any(
-        get_pod_group_key(other.pod) == key for other in snapshot.assigned_pods()
-    ):
+    if not isinstance(group, PodGroup):
         return None
+    namespace, key = group.metadata.namespace, f"{group.metadata.namespace}/{group.metadata.name}"
+    if snapshot.pod_group(key).assigned:
+        return None
+    names = {status.name: status.resource_claim_name for status in group.status.resource_claim_statuses}
     for group_claim in group.spec.resource_claims:
-        name = group_claim.resource_claim_name or _get_generated_claim_name(group, group_claim.name)
-        claim = snapshot.get_object(ResourceClaim, f"{group.metadata.namespace}/{name}") if name else None
-        if claim is None or claim.status.allocation is None:
+        name, is_generated = group_claim.resource_claim_name, group_claim.resource_claim_name is None
+        if is_generated:
+            if group_claim.resource_claim_template_name is None:
+                return f"PodGroup {key}, spec.resourceClaim {group_claim.name}: none of the supported fields are set"
+            if group_claim.name not in names:
+                return f"PodGroup {key}: ResourceClaim not created yet"
+            name = names[group_claim.name]
+        if name is None:
             continue
-        if (group_claim.resource_claim_name or is_owned_by_pod_group(claim, pod)) and is_reserved_for_pod_group(
-            claim, pod
-        ):
+        claim = snapshot.get_object(ResourceClaim, f"{namespace}/{name}")
+        if claim is None:
+            return f'could not find ResourceClaim "{namespace}/{name}"'
+        if is_generated and not claim.metadata.is_controlled_by(group.metadata.uid):
+            continue
+        if claim.status.allocation is not None and is_reserved_for_pod(claim, pod, workload_claims=True):
             return claim
     return None
-
-
-def _get_generated_claim_name(group: PodGroup, claim_name: str) -> str | None:
-    statuses = group.status.resource_claim_statuses
-    return next((status.resource_claim_name for status in statuses if status.name == claim_name), None)
