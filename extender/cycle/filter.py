@@ -159,9 +159,13 @@ def make_full_mask(size: int) -> BoolArray:
 def _compute_column(
     plugin: Filter, pod: PodInfo, snapshot: Snapshot, runtime: PluginRuntime, plugin_state: Any, remaining: BoolArray
 ) -> FilterColumn:
-    """Run *plugin* on the *remaining* nodes if they are fewer than half of all nodes, else on all nodes."""
+    """Run *plugin* on the *remaining* nodes if they are fewer than half of all nodes, else on all nodes.
+
+    A plugin that remembers the nodes in its state, such as DynamicResources, runs only on the *remaining* nodes.
+    """
     rows = np.flatnonzero(remaining)
-    if len(rows) * 2 >= len(remaining):
+    least = len(remaining) if getattr(plugin, "remembers_filtered_nodes", False) else len(remaining) / 2
+    if len(rows) >= least:
         return compute_column(plugin, pod, snapshot, plugin_state, runtime.runner)
     column = FilterColumn(np.zeros(len(remaining), dtype=np.bool_))
     try:

@@ -159,7 +159,7 @@ class BatchPreFilterExtensions(Protocol):
 
 
 class Filter(NamedPlugin, Protocol):
-    """Rejects nodes that cannot run the pod.
+    """Rejects nodes that cannot run the pod. If `remembers_filtered_nodes` is true, it gets no rejected nodes.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPlugins (1.36).
     """

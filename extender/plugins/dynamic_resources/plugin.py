@@ -97,6 +97,7 @@ class DynamicResources:
     options: ClassVar[type[DynamicResourcesArgs]] = DynamicResourcesArgs
     score_depends_on: ClassVar[DependsOn] = DependsOn.NODE
     normalizes_only_by_scores = True
+    remembers_filtered_nodes: ClassVar[bool] = True
 
     def __init__(self, args: PluginArgs[DynamicResourcesArgs], clock: Clock | None = None) -> None:
         gates = args.gates

@@ -1,5 +1,7 @@
 """Filter results by plugin and node."""
 
+from typing import Any
+
 import pytest
 
 from extender.cycle.filter import FilterResults, run_filters
@@ -67,3 +69,19 @@ def test_only_the_nodes_of_pre_filter_are_evaluated() -> None:
     results = run_filters(pod, SNAPSHOT, make_profile(), PluginRuntime(), run)
 
     assert results.evaluated_mask.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(("remembers", "names"), [(False, ["a", "b", "c"]), (True, ["b", "c"])])
+def test_a_plugin_that_remembers_the_nodes_gets_no_rejected_nodes(remembers: bool, names: list[str]) -> None:
+    """Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPlugins (1.37)."""
+
+    class Recorder(RejectingFilter):
+        remembers_filtered_nodes = remembers
+        seen: tuple[str, ...] = ()
+
+        def filter(self, pod: Any, nodes: Any, state: Any) -> Any:
+            Recorder.seen = tuple(nodes.names)
+            return super().filter(pod, nodes, state)
+
+    filter_nodes(RejectingFilter("First", "a"), Recorder("Recorder"))
+    assert list(Recorder.seen) == names
