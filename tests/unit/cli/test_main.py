@@ -70,6 +70,8 @@ def test_the_help_of_each_command_has_examples(extender: Command, arguments: tup
         "nothing",
         "a command",
         "a misspelt command",
+        "the command version",
+        "the command help",
         "no file",
         "an option",
         "an output",
