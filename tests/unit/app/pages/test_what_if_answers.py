@@ -42,7 +42,7 @@ def test_the_pods_of_other_schedulers_are_placed_with_the_first_profile() -> Non
     question = Question(add="1", like="n1")
     setup = build_setup()
     outcome = asyncio.run(make_answers(Cluster(), lambda: setup, is_live=True).answer(question)).outcome
-    assert outcome.moved == ()
+    assert outcome.moved == []
     answers = make_answers(Cluster(), lambda: setup, ["another"], is_live=True)
     assert [moved.pod for moved in asyncio.run(answers.answer(question)).outcome.moved] == ["default/p"]
 
