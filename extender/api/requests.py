@@ -209,6 +209,25 @@ def assigned_pod_nonzero_requests(
     )
 
 
+def requests_more(pod: Pod, other: Pod, options: PodResourcesOptions) -> bool:
+    """Return whether *pod* requests more of a resource than *other*, or a resource that *other* does not request.
+
+    Amounts are compared in thousandths of a unit, also bytes.
+
+    Raises:
+        ValueError: a request is not a quantity.
+
+    Source: pkg/scheduler/framework/events.go, extractPodScaleDown, extractPodScaleUp (1.37).
+    """
+    if pod.spec is other.spec and pod.status is other.status:
+        return False
+    other_requests = _get_pod_quantities(other, options)
+    return any(
+        name not in other_requests or quantity.milli_value(amount) > quantity.milli_value(other_requests[name])
+        for name, amount in _get_pod_quantities(pod, options).items()
+    )
+
+
 def _to_base_units(quantities: Mapping[str, Quantity]) -> dict[str, int]:
     return {
         name: quantity.to_base_units(name, amount)

@@ -5,7 +5,7 @@ Source: pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange, PodSc
 
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.api.requests import PodResourcesOptions, pod_requests
+from extender.api.requests import PodResourcesOptions, requests_more
 from extender.config.feature_gates import FeatureGates
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 
@@ -58,8 +58,8 @@ def find_pod_events(old: Pod, new: Pod, gates: FeatureGates) -> list[ClusterEven
     new_claims = (new_status.resource_claim_statuses, new_status.extended_resource_claim_status)
     actions = (
         (ActionType.UPDATE_POD_LABEL, old.metadata.labels != new.metadata.labels),
-        (ActionType.UPDATE_POD_SCALE_DOWN, _requests_more(old, new, options)),
-        (ActionType.UPDATE_POD_SCALE_UP, release.splits_pod_events and _requests_more(new, old, options)),
+        (ActionType.UPDATE_POD_SCALE_DOWN, requests_more(old, new, options)),
+        (ActionType.UPDATE_POD_SCALE_UP, release.splits_pod_events and requests_more(new, old, options)),
         (
             ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
             old.spec.scheduling_gates and not new.spec.scheduling_gates,
@@ -69,14 +69,3 @@ def find_pod_events(old: Pod, new: Pod, gates: FeatureGates) -> list[ClusterEven
     )
     changes = [action for action, is_changed in actions if is_changed] or [ActionType.UPDATE]
     return [make_pod_event(release, resource, action, old, new) for action in changes]
-
-
-def _requests_more(pod: Pod, other: Pod, options: PodResourcesOptions) -> bool:
-    """Return whether *pod* requests more of a resource than *other*, or a resource that *other* does not request."""
-    if pod.spec is other.spec and pod.status is other.status:
-        return False
-    other_requests = pod_requests(other, options)
-    return any(
-        name not in other_requests or quantity > other_requests[name]
-        for name, quantity in pod_requests(pod, options).items()
-    )

@@ -85,6 +85,11 @@ def test_a_changed_pod_causes_one_event_per_property(
         ({"requests": {"cpu": "1"}}, {"requests": {"cpu": "2"}}, ["TargetPodUpdatePodScaleUp"]),
         ({}, {"requests": {"cpu": "2"}}, ["TargetPodUpdatePodScaleUp"]),
         (
+            {"requests": {"ephemeral-storage": "500m"}},
+            {"requests": {"ephemeral-storage": "1"}},
+            ["TargetPodUpdatePodScaleUp"],
+        ),
+        (
             {"requests": {"cpu": "1", "memory": "2Gi"}},
             {"requests": {"cpu": "2", "memory": "1Gi"}},
             ["TargetPodUpdatePodScaleDown", "TargetPodUpdatePodScaleUp"],
