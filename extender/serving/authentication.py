@@ -7,6 +7,7 @@ Source: apiserver/pkg/server/options/authentication.go, DelegatingAuthentication
 DelegatingAuthenticationOptions.AddFlags (1.36).
 """
 
+import asyncio
 import hashlib
 import time
 from collections import OrderedDict
@@ -123,6 +124,7 @@ class Authenticator:
     get_client_ca_file_cas: Callable[[], tuple[x509.Certificate, ...]] = tuple
     now: Callable[[], float] = time.monotonic
     _token_cache: ExpiringCache[UserInfo | str] = field(init=False)
+    _reviews: dict[bytes, asyncio.Future[UserInfo | str | None]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._token_cache = ExpiringCache(self.now)
@@ -158,13 +160,27 @@ class Authenticator:
         result = self._token_cache.get(digest)
         status = "miss" if result is None else "hit"
         if result is None:
-            result = await self._review_token(token, reviewer)
-            self.metrics.count_token_fetch("error" if result is None else "ok")
+            review = self._reviews.get(digest)
+            if review is None:
+                review = self._reviews[digest] = asyncio.ensure_future(self._fetch_user(token, digest, reviewer))
+                review.add_done_callback(lambda _: self._reviews.pop(digest))
+            result = await asyncio.shield(review)  # other requests may wait for the same review
             if result is None:
                 return None
-            self._token_cache.put(digest, result, self.settings.token_cache_ttl)
         self.metrics.observe_token_lookup(status, self.now() - start_time)
         return result if isinstance(result, UserInfo) else None
+
+    async def _fetch_user(self, token: str, digest: bytes, reviewer: Reviewer) -> UserInfo | str | None:
+        """Return and cache the result of a review; see `_review_token`. Requests with the same token share one review.
+
+        Source: apiserver/pkg/authentication/token/cache/cached_token_authenticator.go,
+        cachedTokenAuthenticator.doAuthenticateToken (1.36).
+        """
+        result = await self._review_token(token, reviewer)
+        self.metrics.count_token_fetch("error" if result is None else "ok")
+        if result is not None:
+            self._token_cache.put(digest, result, self.settings.token_cache_ttl)
+        return result
 
     async def _review_token(self, token: str, reviewer: Reviewer) -> UserInfo | str | None:
         """Return the user of *token*, or the reason why it is invalid; None if the review failed."""

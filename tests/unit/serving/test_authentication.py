@@ -1,7 +1,7 @@
 """Authentication by token, client certificate and front proxy; the token cache."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -57,6 +57,24 @@ def test_an_invalid_token_is_rejected_and_cached_too() -> None:
     tested = make_authenticator(reviewer, [0.0])
     assert run(tested.authenticate(TOKEN, None)) is None
     assert run(tested.authenticate(TOKEN, None)) is None
+    assert len(reviewer.specs) == 1
+
+
+def test_requests_with_one_token_share_a_review_even_if_the_first_is_cancelled() -> None:
+    class SlowReviewer(FakeReviewer):
+        async def review(self, kind: str, body: Mapping[str, Any]) -> bytes:
+            await asyncio.sleep(0)
+            return await super().review(kind, body)
+
+    async def authenticate_together() -> list[Any]:
+        first, *others = [asyncio.ensure_future(tested.authenticate(TOKEN, None)) for _ in range(3)]
+        await asyncio.sleep(0)
+        first.cancel()
+        return [user.name for user in await asyncio.gather(*others) if user is not None]
+
+    reviewer = SlowReviewer(ANN)
+    tested = make_authenticator(reviewer, [0.0])
+    assert run(authenticate_together()) == ["ann", "ann"]
     assert len(reviewer.specs) == 1
 
 
