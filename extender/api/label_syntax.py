@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
+from extender.basics.visible_text import quote
+
 _NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _DNS_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
@@ -35,9 +37,6 @@ _VALUE_ERROR: Final = (
 )
 _MAX_LENGTH: Final = 63
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_ESCAPES: Final = str.maketrans(
-    {"\\": r"\\", '"': r"\"", "\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
-)
 LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 """The operators of a label selector requirement."""
 
@@ -150,23 +149,7 @@ def invalid_value(value: Any, detail: str) -> str:
 
 def format_value(value: Any) -> str:
     """Return a value as messages show it: a text as Go's verb %q, other values as JSON."""
-    return _quote(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def _quote(text: str) -> str:
-    """Return *text* in double quotes.
-
-    Source: Go's strconv/quote.go, appendEscapedRune.
-    """
-    text = text.translate(_ESCAPES)
-    return f'"{text if text.isprintable() else "".join(map(_escape, text))}"'
-
-
-def _escape(char: str) -> str:
-    if char.isprintable():
-        return char
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return quote(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def join_errors(errors: Iterable[str]) -> str:

@@ -5,9 +5,9 @@ Names, labels and expressions may have escape sequences, with which a terminal c
 
 from typing import Any, Final
 
-_GO_ESCAPES: Final = {
-    "\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v", "\\": r"\\", '"': r"\"",
-}  # fmt: skip
+_GO_ESCAPES: Final = str.maketrans(
+    {"\\": r"\\", '"': r"\"", "\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
+)
 
 
 def make_visible(text: str) -> str:
@@ -41,15 +41,12 @@ def quote(text: str) -> str:
 
     Source: Go 1.26, strconv/quote.go, Quote.
     """
-    return f'"{"".join(map(_quote_character, text))}"'
+    text = text.translate(_GO_ESCAPES)
+    return f'"{text if text.isprintable() else "".join(map(_escape_as_go, text))}"'
 
 
-def _quote_character(char: str) -> str:
-    if char in _GO_ESCAPES:
-        return _GO_ESCAPES[char]
+def _escape_as_go(char: str) -> str:
     if char.isprintable():
         return char
     code = ord(char)
-    if code < 0x20 or code == 0x7F:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
