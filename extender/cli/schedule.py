@@ -20,13 +20,12 @@ from extender.cli.live.replaced_file import open_replaced_file
 from extender.cli.pflag import parse
 from extender.cli.schedule_flags import FLAGS, GROUPS
 from extender.cli.schedule_options import make_schedule_options
-from extender.cli.terminal import write_error, write_failure
+from extender.cli.terminal import report_failure, write_error
 from extender.client.errors import ApiError
 from extender.config.errors import ConfigError
 from extender.config.releases import DEFAULT_RELEASE
 from extender.logs.klog import configure_logging
 
-_FAILED: Final = 1
 _MIN_WIDTH, _MAX_WIDTH = 80, 120
 
 _USAGE: Final = "extender schedule [flags]"
@@ -88,20 +87,14 @@ def run_command(arguments: Sequence[str], start: Callable[[ScheduleOptions], Cor
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(start(options))
     except (ConfigError, InputError) as error:
-        return _report_errors(*map(str, error.errors), log_format=log_format)
+        return report_failure(*map(str, error.errors), log_format=log_format)
     except (ApiError, StartError) as error:
-        return _report_errors(str(error), log_format=log_format)
-
-
-def _report_errors(*lines: str, log_format: str = "text") -> int:
-    for line in lines:
-        write_failure(line, log_format)
-    return _FAILED
+        return report_failure(str(error), log_format=log_format)
 
 
 def _print_version(form: str) -> int:
     if form not in {"true", "raw"}:
-        return _report_errors(f'invalid argument "{form}" for "--version" flag: want --version or --version=raw')
+        return report_failure(f'invalid argument "{form}" for "--version" flag: want --version or --version=raw')
     if form == "raw":
         sys.stdout.write(
             f"extender {__version__}, Kubernetes v{DEFAULT_RELEASE.version}, Python {sys.version.split()[0]}\n"
@@ -116,6 +109,6 @@ def _write_configuration(options: ScheduleOptions, file: str) -> int:
         with open_replaced_file(file) as stream:
             stream.write(options.setup.render_with_defaults().encode())
     except OSError as error:
-        return _report_errors(f"--write-config-to: {file}: {error.strerror or error}")
+        return report_failure(f"--write-config-to: {file}: {error.strerror or error}")
     write_error(f"wrote the configuration to {file}")
     return 0

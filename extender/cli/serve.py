@@ -18,12 +18,11 @@ from extender.cli.pflag import parse
 from extender.cli.schedule import RawArgumentsCommand
 from extender.cli.serve_flags import FLAGS, GROUPS
 from extender.cli.serve_options import make_serve_options
-from extender.cli.terminal import write_failure
+from extender.cli.terminal import report_failure
 from extender.client.errors import ApiError, CredentialsError
 from extender.config.errors import ConfigError
 from extender.logs.klog import configure_logging
 
-_FAILED: Final = 1
 _BAD_INPUT: Final = 2
 _MIN_WIDTH, _MAX_WIDTH = 80, 120
 
@@ -79,19 +78,13 @@ def run_command(arguments: Sequence[str], start: Callable[[ServeOptions], Corout
     except (ConfigError, InputError) as error:
         if log_format != "json":
             raise
-        return _report_errors(_BAD_INPUT, log_format, *map(str, error.errors))
+        return report_failure(*map(str, error.errors), log_format=log_format, status=_BAD_INPUT)
     configure_logging(options.logs)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(start(options))
     except CredentialsError as error:
-        alternatives = "; or pass a recorded cluster with -f, or --without-cluster"
-        return _report_errors(_FAILED, log_format, f"{error}{alternatives}")
+        message = f"{error}; or pass a recorded cluster with -f, or --without-cluster"
+        return report_failure(message, log_format=log_format)
     except (ApiError, StartError) as error:
-        return _report_errors(_FAILED, log_format, str(error))
-
-
-def _report_errors(status: int, log_format: str, *lines: str) -> int:
-    for line in lines:
-        write_failure(line, log_format)
-    return status
+        return report_failure(str(error), log_format=log_format)

@@ -25,17 +25,22 @@ def write_error(line: str) -> None:
     sys.stderr.write(f"extender: {make_visible(line)}\n")
 
 
-def write_failure(line: str, log_format: str) -> None:
-    """Write the error that ends a process: as `write_error`, or with the log format `json` as a message of the log.
+def report_failure(*lines: str, log_format: str = "text", status: int = 1) -> int:
+    """Write the errors that end a process, and return its exit *status*.
+
+    They are written as by `write_error`, or with the log format `json` as messages of the log.
 
     Source: component-base/cli/run.go, Run (1.37).
     """
-    line = " ".join(line.split())
     if log_format == "json":
         configure_logging(LoggingOptions(log_format))
-        logging.getLogger("extender").error("command failed", extra={"err": line})
-    else:
-        write_error(line)
+    for line in lines:
+        text = " ".join(line.split())
+        if log_format == "json":
+            logging.getLogger("extender").error("command failed", extra={"err": text})
+        else:
+            write_error(text)
+    return status
 
 
 def write_text(text: str, output: TextIO | None = None) -> None:
