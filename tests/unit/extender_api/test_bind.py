@@ -203,6 +203,17 @@ def test_a_failed_binding_forgets_the_pod() -> None:
     assert bind_all(bind_verb, ARGS) == [""]
 
 
+def fail_after_change(server: FakeApiServer, cache: Cache, changed_pod: Pod) -> None:
+    """Let the watch show *changed_pod* during each call of the server, which then fails."""
+
+    async def fail(_call: ApiCall, *_: Any) -> None:
+        await asyncio.sleep(0)
+        cache.add_or_update_pod(changed_pod)
+        raise ApiError("etcd is down")
+
+    server.call = fail  # type: ignore[method-assign]
+
+
 def test_a_pod_that_changes_during_a_failed_binding_is_requeued_as_it_is_now() -> None:
     """Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure (1.36)."""
     server = FakeApiServer(WEB)
@@ -212,12 +223,7 @@ def test_a_pod_that_changes_during_a_failed_binding_is_requeued_as_it_is_now() -
     forgotten_pods: list[Pod] = []
     bind_verb.on_forget = forgotten_pods.append
 
-    async def fail(_call: ApiCall, *_: Any) -> None:
-        await asyncio.sleep(0)
-        bind_verb.cache.add_or_update_pod(changed_pod)
-        raise ApiError("etcd is down")
-
-    server.call = fail  # type: ignore[method-assign]
+    fail_after_change(server, bind_verb.cache, changed_pod)
     assert bind_all(bind_verb, ARGS) == ['running Bind plugin "DefaultBinder": etcd is down']
     assert forgotten_pods == [changed_pod]
     assert [pod_info.pod for pod_info in bind_verb.cache.snapshot().nominated_pods("n1")] == [changed_pod]
@@ -229,12 +235,7 @@ def test_a_nomination_that_is_removed_during_a_failed_binding_stays_removed() ->
     bind_verb, _ = make_bind_verb(server, nominated_pod)
     bind_verb.cache.nominate(nominated_pod, "n1")
 
-    async def fail(_call: ApiCall, *_: Any) -> None:
-        await asyncio.sleep(0)
-        bind_verb.cache.add_or_update_pod(WEB)
-        raise ApiError("etcd is down")
-
-    server.call = fail  # type: ignore[method-assign]
+    fail_after_change(server, bind_verb.cache, WEB)
     assert bind_all(bind_verb, ARGS) == ['running Bind plugin "DefaultBinder": etcd is down']
     assert not bind_verb.cache.snapshot().nominated_pods("n1")
 

@@ -107,12 +107,8 @@ def test_a_waiting_victim_is_preempted_in_memory(release: Release, queue: str) -
     assert get_metric(harness, 'scheduler_preemption_goroutines_execution_total{result="success"}') == "1.0"
 
 
-def test_a_preemptor_is_gated_while_other_victims_than_the_last_one_are_deleted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.37)."""
-    harness, _ = make_harness(make_pod("mid", node="n1", requests={"cpu": "1"}, priority=5))
-    add_waiting_pod(harness, "low", "1", 0)
+def record_queues_after_deletions(harness: SchedulerHarness, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets the queue of the pod `high` after each deletion."""
     queues: list[str] = []
     call = harness.api.call
 
@@ -122,6 +118,16 @@ def test_a_preemptor_is_gated_while_other_victims_than_the_last_one_are_deleted(
             queues.append(harness.queue_of("high"))
 
     monkeypatch.setattr(harness.api, "call", record_queue)
+    return queues
+
+
+def test_a_preemptor_is_gated_while_other_victims_than_the_last_one_are_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.37)."""
+    harness, _ = make_harness(make_pod("mid", node="n1", requests={"cpu": "1"}, priority=5))
+    add_waiting_pod(harness, "low", "1", 0)
+    queues = record_queues_after_deletions(harness, monkeypatch)
     harness.attempt()
 
     assert [api_call.name for api_call in harness.api.calls_to("delete")] == ["mid"]
@@ -279,15 +285,7 @@ def test_a_preemptor_is_not_gated_any_more_once_its_last_victim_is_terminating(m
     Source: pkg/scheduler/framework/preemption/executor.go, Executor.isRunningPreemption (1.37).
     """
     harness, _ = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
-    queues: list[str] = []
-    call = harness.api.call
-
-    async def record_queue(api_call: Any, *arguments: Any) -> None:
-        await call(api_call, *arguments)
-        if api_call.verb == "delete":
-            queues.append(harness.queue_of("high"))
-
-    monkeypatch.setattr(harness.api, "call", record_queue)
+    queues = record_queues_after_deletions(harness, monkeypatch)
     harness.attempt()
 
     assert queues == ["backoff"]
