@@ -4,7 +4,7 @@ Source: pkg/scheduler/framework/plugins/noderesources/fit.go, shouldDelegateReso
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from extender.api.kinds.devices import DeviceClass
 from extender.cache.snapshot import Snapshot
@@ -15,12 +15,10 @@ IMPLICIT_RESOURCE_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
 def get_class_by_resource(snapshot: Snapshot) -> Mapping[str, DeviceClass]:
     """Return the device class that serves each extended resource. The result is computed once per change of a class."""
-    cached: list[Any] = snapshot.symbols.get_or_create(get_class_by_resource, lambda: [None, {}])
-    version = snapshot.object_history_id, snapshot.revision(DeviceClass)
-    if cached[0] != version:
-        cached[:] = version, map_resources_to_device_classes(snapshot.objects(DeviceClass).values())
-    class_by_resource: Mapping[str, DeviceClass] = cached[1]
-    return class_by_resource
+    key = "device classes", snapshot.object_history_id, snapshot.revision(DeviceClass)
+    return snapshot.symbols.get_or_create(
+        key, lambda: map_resources_to_device_classes(snapshot.objects(DeviceClass).values())
+    )
 
 
 def map_resources_to_device_classes(classes: Iterable[DeviceClass]) -> dict[str, DeviceClass]:
