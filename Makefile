@@ -121,7 +121,7 @@ fix: $(READY) ## Fix what ruff can fix
 history: control-plane ## Check the histories of FAULTS (all), SEEDS (1) runs of SECONDS (12) each; SCHEDULER=kube-scheduler is a control
 	CONTROL_PLANE=required HISTORY_FAULTS="$(or $(FAULTS),all)" HISTORY_SEEDS="$(or $(SEEDS),1)" \
 		HISTORY_FIRST_SEED="$(or $(FIRST_SEED),1)" HISTORY_SECONDS="$(or $(SECONDS),12)" \
-		HISTORY_SHRINK="$(or $(SHRINK),6)" SCHEDULER="$(or $(SCHEDULER),extender)" $(PYTEST) --timeout=0 -rP tests/history $(PYTEST_FLAGS)
+		HISTORY_SHRINK="$(or $(SHRINK),6)" SCHEDULER="$(or $(SCHEDULER),extender)" $(PYTEST) --timeout=0 -rfEP tests/history $(PYTEST_FLAGS)
 
 history-of-the-day: ## Check the histories of all faults with three seeds of the date: ten minutes on two cores
 	$(MAKE) history FAULTS=all SEEDS=3 FIRST_SEED="$$(date -u +%Y%m%d)0"

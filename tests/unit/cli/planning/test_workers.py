@@ -82,11 +82,12 @@ def test_a_killed_process_is_an_error_that_names_the_flag() -> None:
 
 
 SLEEPING_PROGRAM = """
+import os
 import time
 from extender.cli.planning.workers import Workers, run_tasks
 
 def wait(number):
-    print("started", flush=True)
+    os.write(1, b"started\\n")  # one write, also with PYTHONUNBUFFERED: both processes have the same pipe
     time.sleep(600)
 
 list(run_tasks(Workers(2), wait, [1, 2]))
@@ -94,12 +95,13 @@ list(run_tasks(Workers(2), wait, [1, 2]))
 
 
 def test_the_processes_end_when_their_parent_is_killed() -> None:
-    parent = subprocess.Popen([sys.executable, "-c", SLEEPING_PROGRAM], stdout=subprocess.PIPE)
-    assert parent.stdout is not None
-    assert [parent.stdout.readline(), parent.stdout.readline()] == [b"started\n", b"started\n"]
-    parent.kill()
-    parent.wait()
-    readable, _, _ = select.select([parent.stdout], [], [], 60)  # the processes have the other end of the pipe
-    assert readable, "the processes still run"
-    assert parent.stdout.read() == b""
-    parent.stdout.close()
+    with subprocess.Popen([sys.executable, "-c", SLEEPING_PROGRAM], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        try:
+            assert [parent.stdout.readline(), parent.stdout.readline()] == [b"started\n", b"started\n"]
+        finally:
+            parent.kill()
+        parent.wait()
+        readable, _, _ = select.select([parent.stdout], [], [], 60)  # the processes have the other end of the pipe
+        assert readable, "the processes still run"
+        assert parent.stdout.read() == b""
