@@ -50,6 +50,8 @@ _NAMESPACED_KINDS: Final = frozenset(("Service", "ReplicationController", "Repli
 _ALWAYS_SERVED_KINDS: Final = frozenset(("Node", "Pod"))
 """Without these kinds, the server is no API server, or not one that has pods to schedule."""
 
+_FILE_HINT: Final = ", or use a recording with -f"
+
 _KINDS: Final[Mapping[str, type[KubernetesObject]]] = {
     kind.__name__: kind for kind in KINDS.values() if kind.__name__ in ENDPOINTS
 }
@@ -249,14 +251,18 @@ def read_cluster_for_pods(
 
 
 def read_cluster_kinds(
-    source: CredentialSource, kinds: Iterable[str], progress: ReadProgress | None = None
+    source: CredentialSource,
+    kinds: Iterable[str],
+    progress: ReadProgress | None = None,
+    *,
+    file_hint: str = _FILE_HINT,
 ) -> Recording:
-    """Connect to a cluster and read all objects of *kinds*.
+    """Connect to a cluster and read all objects of *kinds*; *file_hint* is empty for a command that reads no files.
 
     Raises:
         UnreadableError: the cluster cannot be read; the message names the server and the reason.
     """
-    return _read(source, lambda reader, server: reader.read_kinds(kinds, server), progress)
+    return _read(source, lambda reader, server: reader.read_kinds(kinds, server), progress, file_hint)
 
 
 def read_kubernetes_version(source: CredentialSource) -> str:
@@ -287,6 +293,7 @@ def _read(
     source: CredentialSource,
     read: Callable[[ClusterReader, str], Awaitable[_Result]],
     progress: ReadProgress | None = None,
+    file_hint: str = _FILE_HINT,
 ) -> _Result:
     server = "the cluster"
     results: list[_Result] = []
@@ -301,7 +308,7 @@ def _read(
         asyncio.run(connect_and_read())
         return results[0]
     except ForbiddenError as error:
-        hint = 'grant the verb "list" on nodes and pods in all namespaces, or use a recording with -f'
+        hint = f'grant the verb "list" on nodes and pods in all namespaces{file_hint}'
         raise UnreadableError(server, f"{error}; {hint}") from error
     except UnauthorizedError as error:
         message = f"the credentials of the kubeconfig are not accepted ({error}); log in again"
@@ -309,6 +316,6 @@ def _read(
     except NotFoundError as error:
         raise UnreadableError(server, f"{error}; is this the address of a Kubernetes API server?") from error
     except CredentialsError as error:
-        raise UnreadableError("the cluster", f"{error}; pass --kubeconfig, or a recording with -f") from error
+        raise UnreadableError("the cluster", f"{error}; pass --kubeconfig{file_hint}") from error
     except ApiError as error:
         raise UnreadableError(server, str(error)) from error

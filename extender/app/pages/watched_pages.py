@@ -99,7 +99,7 @@ async def _connect(cluster: LiveCluster) -> str:
     try:
         return (await cluster.credentials.get_current_config()).config.server
     except CredentialsError as error:
-        raise UnreadableError("the cluster", f"{error}; pass --kubeconfig, or a recording with -f") from error
+        raise UnreadableError("the cluster", f"{error}; pass --kubeconfig, or use a recording with -f") from error
 
 
 async def _wait_until_listed(informers: Informers, server: str, progress: ReadProgress) -> None:

@@ -56,7 +56,7 @@ def record(
     reader: Any = import_module("extender.app.cluster_reader")
     with ProgressBar("kinds") as progress_bar:
         recording: Recording = reader.read_cluster_kinds(
-            ClusterOptions(kubeconfig, context).credential_source, RECORDED_KINDS, progress_bar.show
+            ClusterOptions(kubeconfig, context).credential_source, RECORDED_KINDS, progress_bar.show, file_hint=""
         )
     prefixes = tuple(keep_annotations or ())
     count = write_recording_file(recording, output, prefixes)

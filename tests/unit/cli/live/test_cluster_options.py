@@ -118,7 +118,7 @@ def test_without_a_cluster_the_error_names_the_ways_out(
     status, out, err = extender("explain")
     assert (status, out) == (2, "")
     assert err.startswith("extender: the cluster: no kubeconfig: ")
-    assert err.endswith("; pass --kubeconfig, or a recording with -f\n")
+    assert err.endswith("; pass --kubeconfig, or use a recording with -f\n")
 
 
 @pytest.mark.parametrize(

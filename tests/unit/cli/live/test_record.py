@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -11,6 +12,8 @@ import pytest
 from extender.analysis.input.input_errors import InputError
 from extender.analysis.recorded_cluster import Recording
 from extender.cli.live.record import write_recording_file
+
+Command = Callable[..., tuple[int, str, str]]
 
 
 def test_the_recording_is_not_written_through_a_link(tmp_path: Path) -> None:
@@ -53,3 +56,15 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert json.loads(os.read(reader, 65536))["items"] == []
     os.close(reader)
     assert pipe.is_fifo()
+
+
+def test_without_a_cluster_no_recording_is_recommended(
+    extender: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The command writes recordings; it has no -f."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    status, out, err = extender("record", "-o", str(tmp_path / "cluster.json"))
+    assert (status, out) == (2, "")
+    assert err.endswith("and this is not a pod of a cluster; pass --kubeconfig\n")
