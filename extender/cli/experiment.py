@@ -3,7 +3,7 @@
 import csv
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from enum import Enum
 from functools import lru_cache, partial
 from io import StringIO
@@ -137,9 +137,9 @@ def experiment(
     _prepare_directories(plots, plans)
     policies, gpu_trace = _read_policies(policy), _read_variant(trace, published)
     tasks = list(product(policies, seed_numbers))
-    saved_runs = _SavedRuns(results, gpu_trace, policies)
     runs = list[Run]()
     with ExitStack() as stack:
+        saved_runs = stack.enter_context(closing(_SavedRuns(results, gpu_trace, policies)))
         curve_file = stack.enter_context(_open_curves(curves)) if curves else None
         run_source = partial(run_task, gpu_trace if trace == STDIN else trace)
         stack.callback(_finish_report, runs, len(tasks), output, published, saved=bool(results))
@@ -175,6 +175,10 @@ class _SavedRuns:
         self._plugins = make_plugin_digest() if file and any(policy.is_plugin for policy in policies) else ""
         saved_runs = self._file.open()
         self._runs = {(saved.run.policy, saved.run.seed, saved.plugins): saved.run for saved in saved_runs}
+
+    def close(self) -> None:
+        """Let other commands open the file."""
+        self._file.close()
 
     def complete(self, tasks: Sequence[tuple[Policy, int]], run_all: RunAll) -> Iterator[Run]:
         """Yield the run of each task, in order. *run_all* makes the runs that are not in the file; it gets them."""

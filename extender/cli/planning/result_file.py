@@ -1,6 +1,8 @@
 """The results of a sweep or an experiment in a file of JSON lines, from which an interrupted command can be resumed."""
 
+import fcntl
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,37 +20,45 @@ T = TypeVar("T")
 class ResultFile(Generic[T]):
     """A file with one line about the inputs of a command and one line for each finished task.
 
+    From `open` to `close`, or to the end of the process, no other command can open it.
+
     Args:
         path: the path of the file; an empty path means that the lines are kept in memory.
         inputs: the name and the digest of each input on which all results depend, in addition to the version.
         decode: returns what `open` returns of a line; it raises a DecodeError, KeyError or TypeError for other lines.
     """
 
-    __slots__ = ("_decode", "_inputs", "_lines", "_path")
+    __slots__ = ("_decode", "_inputs", "_lines", "_lock", "_path")
 
     def __init__(self, path: str, inputs: Mapping[str, str], decode: Callable[[bytes], T]) -> None:
         self._path = Path(path) if path else None
         self._inputs = {**inputs, "version": __version__}
         self._decode = decode
         self._lines: list[bytes] = []
+        self._lock = -1
 
     def open(self) -> list[T]:
         """Return the decoded lines of the finished tasks. A line that was cut off is removed.
 
         Raises:
-            InputError: the file has the results of other inputs or other content, or it cannot be read or written.
+            InputError: the file has the results of other inputs or other content, it cannot be read or written, or
+                another command has it open.
         """
         if self._path is None:
             return []
         if self._path.exists() and not self._path.is_file():
             raise self._make_error("is no regular file")
         try:
-            data = self._path.read_bytes() if self._path.exists() else b""
-            if not data:
-                self._path.write_bytes(msgspec.json.encode(self._inputs) + b"\n")
-                return []
+            self._lock = self._make_lock(self._path)
+            return self._read_finished(self._path)
         except OSError as error:
             raise self._make_error(f"cannot be read or written: {error.strerror}") from error
+
+    def _read_finished(self, path: Path) -> list[T]:
+        data = path.read_bytes()
+        if not data:
+            path.write_bytes(msgspec.json.encode(self._inputs) + b"\n")
+            return []
         complete_size = data.rfind(b"\n") + 1
         head, *lines = data[:complete_size].splitlines() or [b""]
         try:
@@ -62,9 +72,26 @@ class ResultFile(Generic[T]):
         except (msgspec.DecodeError, KeyError, TypeError) as error:
             raise self._make_error("holds no results of this command; name another file") from error
         if complete_size < len(data):
-            with self._path.open("r+b") as file:
-                file.truncate(complete_size)
+            os.truncate(path, complete_size)
         return finished
+
+    def _make_lock(self, path: Path) -> int:
+        """Return a descriptor that holds the lock of the file, which is created."""
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise self._make_error("is in use by another command; wait for its end, or name another file") from error
+        except OSError:
+            pass  # some network file systems have no locks
+        return descriptor
+
+    def close(self) -> None:
+        """Let other commands open the file."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def _refuse(self, inputs: Mapping[str, str]) -> None:
         if inputs.keys() != self._inputs.keys():

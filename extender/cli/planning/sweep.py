@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -117,7 +118,19 @@ def run_sweep(file: str, sweep_input: SweepInput, workers: Workers, *, results: 
         tasks = make_sweep_tasks(entries, len(sweep_input.input_options), cluster)
         _check_tasks(tasks, cluster)
         warn_about_missing_budgets(cluster, drains_nodes=any(task.scenario.drain for task in tasks))
-    result_file = ResultFile(results, _describe_inputs(sweep_input, entries, cluster) if results else {}, _decode_task)
+    inputs = _describe_inputs(sweep_input, entries, cluster) if results else {}
+    with closing(ResultFile(results, inputs, _decode_task)) as result_file:
+        _run_remaining_tasks(sweep_input, tasks, workers, result_file)
+        _write_results(result_file, output)
+        return WAITS if any(values["waiting"] for values in result_file.read_values()) else FITS
+
+
+def _run_remaining_tasks(
+    sweep_input: SweepInput,
+    tasks: Sequence[SweepTask],
+    workers: Workers,
+    result_file: ResultFile[tuple[str, str | None]],
+) -> None:
     finished_tasks = set(result_file.open())
     configs = [options.config or None for options in sweep_input.input_options]
     remaining_tasks = [task for task in tasks if (task.name, configs[task.config_index]) not in finished_tasks]
@@ -126,8 +139,6 @@ def run_sweep(file: str, sweep_input: SweepInput, workers: Workers, *, results: 
         for number, line in enumerate(lines, len(tasks) - len(remaining_tasks) + 1):
             result_file.append(line)
             progress_bar.show(number, len(tasks))
-    _write_results(result_file, output)
-    return WAITS if any(values["waiting"] for values in result_file.read_values()) else FITS
 
 
 def _write_results(result_file: ResultFile[Any], output: OutputFormat) -> None:

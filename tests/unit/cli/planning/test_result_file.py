@@ -1,5 +1,7 @@
 """The result file of a sweep or an experiment: finished tasks, cut lines, other files, and digests."""
 
+import errno
+import fcntl
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,11 +34,36 @@ def test_a_sweep_continues_after_the_last_complete_line(tmp_path: Path) -> None:
     assert first.open() == []
     first.append(make_line("a"))
     first.append(make_line("b")[:-5])  # the process was killed in the middle of a line
+    first.close()
     second = make_results(path)
     assert second.open() == ["a"]
     second.append(make_line("b"))
     assert [values["scenario"] for values in second.read_values()] == ["a", "b"]
     assert path.read_bytes() == HEAD + make_line("a") + make_line("b")
+
+
+def test_a_file_that_another_command_has_open_is_refused(tmp_path: Path) -> None:
+    """Two commands would write each result twice, and each removes the line that the other one has not completed."""
+    path = tmp_path / "r.jsonl"
+    first, second = make_results(path), make_results(path)
+    first.open()
+    first.append(make_line("a")[:-5])
+    with pytest.raises(InputError) as caught:
+        second.open()
+    message = "is in use by another command; wait for its end, or name another file"
+    assert [str(line) for line in caught.value.errors] == [f"{path}: {message}"]
+    assert path.read_bytes() == HEAD + make_line("a")[:-5]
+    first.close()
+    assert second.open() == []
+    second.close()
+
+
+def test_a_file_system_without_locks_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert make_results(tmp_path / "r.jsonl").open() == []
 
 
 def test_without_a_path_the_lines_stay_in_memory() -> None:
