@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from extender.analysis.explain import PodReport
-from extender.analysis.explanation.near_misses import NearMiss, find_near_misses
+from extender.analysis.explanation.near_misses import MAX_EXAMINED_NODES, NearMiss, find_near_misses
 from extender.analysis.explanation.node_text import format_node_lines
 from extender.analysis.explanation.plain_reasons import summarize_rejections
 from extender.analysis.text_table import format_count
@@ -77,6 +77,7 @@ class PodView:
         plugins: the columns of the matrix: the plugins that reject a node.
         rows: the rows of the matrix, the nodes with the fewest rejections first.
         near_misses: the rejected nodes that are closest to being feasible.
+        examined_count: the number of nodes among which they were found; 0 if these are all rejected nodes.
         scores: the scores of the feasible nodes; None if there are none.
         candidates: the shown candidates of preemption by node, the best first.
         is_unfolded: whether everything was requested, up to the limits of a page.
@@ -96,6 +97,7 @@ class PodView:
     plugins: tuple[str, ...]
     rows: tuple[NodeRow, ...]
     near_misses: tuple[NearMiss, ...]
+    examined_count: int
     scores: ScoreView | None
     candidates: Mapping[str, Mapping[str, Any]]
     is_unfolded: bool
@@ -129,6 +131,7 @@ def make_pod_view(report: PodReport, pod: Pod, *, unfold: str = "", node: str = 
         plugins,
         _make_rows(values["nodes"], plugins, unfold),
         tuple(near_misses) if state == "waits" else (),
+        0 if all(near_miss.is_complete for near_miss in near_misses) else MAX_EXAMINED_NODES,
         make_score_view(values, show_all=unfold == "all"),
         _select_candidates(values["preemption"], _MAX_SHOWN_CANDIDATES if unfold == "all" else _SHOWN_CANDIDATES),
         unfold == "all",

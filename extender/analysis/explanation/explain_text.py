@@ -6,7 +6,7 @@ from typing import Final
 
 from extender.analysis.explanation.assigned_pod import AssignedNode
 from extender.analysis.explanation.explain_json import list_best_node_names, list_feasible_node_names
-from extender.analysis.explanation.near_misses import find_near_misses
+from extender.analysis.explanation.near_misses import MAX_EXAMINED_NODES, find_near_misses
 from extender.analysis.explanation.plain_reasons import summarize_rejections
 from extender.analysis.explanation.preemption_text import format_preemption_lines
 from extender.analysis.explanation.unbound_claims import format_unbound_claim_lines
@@ -79,7 +79,8 @@ def _format_infeasible_lines(explanation: PodExplanation, snapshot: Snapshot) ->
     lines += _format_rejection_table(explanation)
     near_misses = find_near_misses(explanation, snapshot, _MAX_NEAR_MISSES)
     if near_misses:
-        lines += ["", "  Near misses, and what they lack"]
+        limit = "" if near_misses[0].is_complete else f" among the {MAX_EXAMINED_NODES} nearest nodes"
+        lines += ["", f"  Near misses{limit}, and what they lack"]
         lines += (line for near_miss in near_misses for line in near_miss.format_lines("    "))
     return lines
 

@@ -11,7 +11,8 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.explain_pod import NodeFilterStatus, PodExplanation
 
-_MAX_EXAMINED_NODES: Final = 40
+MAX_EXAMINED_NODES: Final = 40
+"""The number of the nearest nodes whose reasons are formatted and compared. The distance of every node is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,10 @@ def find_near_misses(explanation: PodExplanation, snapshot: Snapshot, count: int
         if node_status.rejections
     ]
     names_by_lines: dict[tuple[str, ...], list[str]] = {}
-    for _, name in sorted(nodes_by_distance)[:_MAX_EXAMINED_NODES]:
+    for _, name in sorted(nodes_by_distance)[:MAX_EXAMINED_NODES]:
         lines = _format_reason_lines(explanation.nodes[name], explanation.pod, snapshot, name)
         names_by_lines.setdefault(lines, []).append(name)
-    is_complete = len(nodes_by_distance) <= _MAX_EXAMINED_NODES
+    is_complete = len(nodes_by_distance) <= MAX_EXAMINED_NODES
     near_misses = [NearMiss(names[0], lines, len(names) - 1, is_complete) for lines, names in names_by_lines.items()]
     return near_misses[:count]
 

@@ -79,6 +79,11 @@ def test_a_row_names_twelve_nodes_until_it_is_unfolded() -> None:
     assert len(make_view(source, "default/large", "all").rows[0].names) == 30
 
 
+def test_the_page_says_when_only_the_nearest_nodes_are_compared() -> None:
+    assert make_view(make_source_of_equal_nodes(40), "default/large").examined_count == 0
+    assert make_view(make_source_of_equal_nodes(41), "default/large").examined_count == 40
+
+
 def make_source_of_equal_nodes(count: int, spec: str = "", full_nodes: Sequence[str] = ()) -> RecordedSource:
     """A source with *count* nodes of one CPU, a pod of one CPU on each of *full_nodes*, and a pending pod.
 

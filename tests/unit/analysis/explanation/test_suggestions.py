@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from extender.analysis.explain import PodReport
 from extender.analysis.explanation.near_misses import NearMiss, find_near_misses
 from extender.analysis.recorded_cluster import read_recording
 from extender.app import wiring
@@ -163,11 +164,16 @@ def test_a_rejection_is_explained(tmp_path: Path, node: str, labels: str, spec: 
     assert near_misses(tmp_path, NODE % (node, labels, spec)) == [NearMiss("n1", tuple(lines))]
 
 
-def near_misses(tmp_path: Path, text: str) -> list[NearMiss]:
+def explain(tmp_path: Path, text: str) -> PodReport:
     path = tmp_path / "c.yaml"
     path.write_text(text)
     setup = wiring.build_setup()
     (report,) = explain_pods(read_recording([str(path)]), [], setup.profiles, setup.profiles, wiring.make_runtime())
+    return report
+
+
+def near_misses(tmp_path: Path, text: str) -> list[NearMiss]:
+    report = explain(tmp_path, text)
     return find_near_misses(report.explanation, report.snapshot, 5)
 
 
@@ -224,3 +230,14 @@ def test_a_near_miss_has_the_number_of_equal_nodes(tmp_path: Path, count: int, t
     """Forty nodes are examined, since details such as the conflicting pods take long."""
     (near_miss,) = near_misses(tmp_path, make_small_nodes(count))
     assert next(near_miss.format_lines("")).startswith(f"{text}Insufficient cpu")
+
+
+@pytest.mark.parametrize(
+    ("count", "heading"),
+    [
+        (40, "  Near misses, and what they lack\n"),
+        (41, "  Near misses among the 40 nearest nodes, and what they lack\n"),
+    ],
+)
+def test_the_text_says_when_not_all_nodes_are_examined(tmp_path: Path, count: int, heading: str) -> None:
+    assert heading in explain(tmp_path, make_small_nodes(count)).to_text()
