@@ -1,6 +1,7 @@
 """The handler of the page Waiting pods. It sends the page in parts, since each entry needs an explanation."""
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager
@@ -10,6 +11,7 @@ from typing import Any, Final
 from fastapi import Response
 from starlette.responses import StreamingResponse
 
+from extender.analysis.input.input_errors import InputError
 from extender.api.kinds.pod import Pod
 from extender.ui.page_source import PageSource, get_entries_per_page
 from extender.ui.waiting_view import find_groups, group_by_reason, group_by_scheduler
@@ -19,6 +21,8 @@ _ENTRIES: Final = b"<!-- entries -->"
 """Where the entries begin in the template. Text of objects cannot contain it, since it is escaped."""
 
 _PROGRESS_SECONDS: Final = 0.5
+
+log = logging.getLogger("extender.ui")
 
 Render = Callable[..., Response]
 """Renders a template with values: `render(template, **values)`."""
@@ -77,17 +81,28 @@ class WaitingPage:
         pages: dict[tuple[str, int], Response],
         key: tuple[str, int],
     ) -> AsyncIterator[bytes]:
-        """Yield the page up to the entries, then the progress, then the entries; store the page in *pages*."""
-        yield bytes(self._render("waiting.html", reasons=(), **values).body).partition(_ENTRIES)[0]
-        entries, last_time = [], self._get_time()
+        """Yield the page up to the entries, then the progress, then the entries; store the page in *pages*.
+
+        The status is already sent, so the page itself names the pods whose explanation raises an exception.
+        """
+        yield bytes(self._render("waiting.html", reasons=(), failures=(), **values).body).partition(_ENTRIES)[0]
+        entries, failures, last_time = [], list[str](), self._get_time()
         for pods in groups:
-            with self._measure():
-                entries.append(self._source.describe_waiting_pods(pods))
+            try:
+                with self._measure():
+                    entries.append(self._source.describe_waiting_pods(pods))
+            except InputError as error:
+                failures += [f"{pods[0].key}: {line.message}" for line in error.errors]
+            except Exception as error:  # code of plugins may raise anything
+                log.exception("Cannot explain a pod", extra={"pod": pods[0].key})
+                failures.append(f"{pods[0].key}: internal error: {type(error).__name__}")
             await asyncio.sleep(0)  # one explanation may delay a scheduler in this event loop, but not all of them
             if self._get_time() - last_time >= _PROGRESS_SECONDS:
                 last_time = self._get_time()
                 text = f"{len(entries)} of the {len(groups)} entries of this page are explained."
                 yield f'<p class="progress" role="status">{text}</p>\n'.encode()
         with self._measure():
-            pages[key] = self._render("waiting.html", reasons=group_by_reason(entries), **values)
-        yield bytes(pages[key].body).partition(_ENTRIES)[2]
+            page = self._render("waiting.html", reasons=group_by_reason(entries), failures=failures, **values)
+        if not failures:
+            pages[key] = page
+        yield bytes(page.body).partition(_ENTRIES)[2]
