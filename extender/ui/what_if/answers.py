@@ -26,6 +26,9 @@ _MAX_ANSWERS: Final = 8
 
 T = TypeVar("T")
 
+Report = Callable[[str], object]
+"""A function that is called with a sentence about the progress of a question."""
+
 
 class BusyError(Exception):
     """The exception for a question that is not answered, because too many others wait."""
@@ -70,8 +73,8 @@ class WhatIfAnswers:
     _waiting_count: int = 0
     _answers: OrderedDict[Question, Answer] = field(default_factory=OrderedDict)
 
-    async def answer(self, question: Question) -> Answer:
-        """Return the answer to a question.
+    async def answer(self, question: Question, report: Report = lambda _: None) -> Answer:
+        """Return the answer to a question; *report* gets its progress.
 
         Raises:
             ScenarioError: the question does not match the cluster, its configuration is invalid, or it takes too long.
@@ -81,9 +84,11 @@ class WhatIfAnswers:
         if self._waiting_count >= MAX_WAITING_QUESTIONS:
             raise BusyError
         self._waiting_count += 1
+        report("Other questions are answered first.")
         try:
             async with self._lock:
-                return self._find_answer(question) or await self._run(question, scenario)
+                report("The cluster is copied.")
+                return self._find_answer(question) or await self._run(question, scenario, report)
         finally:
             self._waiting_count -= 1
 
@@ -91,7 +96,7 @@ class WhatIfAnswers:
         answer = self._answers.get(question)
         return answer if answer is not None and self.get_time() - answer.time <= self.max_age_seconds else None
 
-    async def _run(self, question: Question, scenario: Scenario) -> Answer:
+    async def _run(self, question: Question, scenario: Scenario, report: Report) -> Answer:
         profiles = self.make_profiles(self.make_configuration(question))
         cache = self.fork_cache()
         snapshots: list[Snapshot] = [cache.snapshot()]
@@ -101,7 +106,7 @@ class WhatIfAnswers:
             maps.append(make_maps_document(snapshots.pop(), snapshot))
 
         runner = WhatIfRunner(cache, profiles, self.make_runtime())
-        outcome = await self._run_in_slices(runner.run_in_steps(scenario, observe=observe, undo=False))
+        outcome = await self._run_in_slices(runner.run_in_steps(scenario, observe=observe, undo=False), report)
         answer = Answer(outcome, maps[0], self.get_time())
         self._answers[question] = answer
         self._answers.move_to_end(question)
@@ -113,13 +118,13 @@ class WhatIfAnswers:
         """Return the configuration of a question as YAML; empty for the configuration in force."""
         return make_configuration(question, self.make_profiles("") if question.strategy else ())
 
-    async def _run_in_slices(self, steps: Generator[Any, None, T]) -> T:
+    async def _run_in_slices(self, steps: Generator[tuple[int, int], None, T], report: Report) -> T:
         """Run a generator to its end, and let other tasks run after each slice."""
         busy_seconds, start_time = 0.0, perf_counter()
         try:
             while True:
                 try:
-                    next(steps)
+                    done, total = next(steps)
                 except StopIteration as end:
                     result: T = end.value
                     return result
@@ -127,9 +132,11 @@ class WhatIfAnswers:
                 if seconds < _SLICE_SECONDS:
                     continue
                 busy_seconds += seconds
+                tried = f"{done} of {total} pods are tried" if total else "Nodes are changed"
                 if busy_seconds > MAX_BUSY_SECONDS:
-                    limit = f"the question takes more than {MAX_BUSY_SECONDS:.0f} s of computing time"
-                    raise ScenarioError([f"{limit}; use the command line"])
+                    limit = f"the question takes more than {MAX_BUSY_SECONDS:.0f} s of computing time: {tried}"
+                    raise ScenarioError([f"{limit}; change less at once, or use the command line, which has no limit"])
+                report(f"{tried}, after {busy_seconds:.0f} s of computing time; the limit is {MAX_BUSY_SECONDS:.0f} s.")
                 await asyncio.sleep(seconds * self.pause_factor)
                 start_time = perf_counter()
         finally:

@@ -1,12 +1,16 @@
 """The handlers of the page What if and of its document."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 from fastapi import Request, Response
 from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
 
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.api.kinds.pod import Pod
@@ -18,7 +22,7 @@ from extender.planning.what_if_report import make_what_if_values
 from extender.ui.cluster_document import TAINTS_KEY, make_groups
 from extender.ui.page_source import PageSource
 from extender.ui.what_if.answer_view import make_answer_view
-from extender.ui.what_if.answers import Answer, BusyError, WhatIfAnswers
+from extender.ui.what_if.answers import Answer, BusyError, Report, WhatIfAnswers
 from extender.ui.what_if.question import (
     CONFIG_FILE,
     STRATEGIES,
@@ -29,6 +33,11 @@ from extender.ui.what_if.question import (
 )
 
 _MAX_SUGGESTIONS: Final = 300
+_PROGRESS_SECONDS: Final = 0.5
+_ANSWER: Final = b'<div id="result">'
+"""The beginning of the answer in the template. Text of objects cannot contain it, since it is escaped."""
+
+log = logging.getLogger("extender.ui")
 
 Render = Callable[..., Response]
 """Renders a template with values: `render(template, status, **values)`."""
@@ -49,19 +58,46 @@ class WhatIfPage:
     render: Render
 
     async def show(self, request: Request) -> Response:
-        """Show the form, and the answer to the question in the address."""
-        question = read_question(request.query_params)
-        values: dict[str, Any] = {"answer": None, "errors": (), "command": "", "configuration": ""}
-        status = 200
-        if not question.is_empty:
+        """Show the form, and the answer to the question in the address; meanwhile the progress, if it takes long."""
+        question, progress = read_question(request.query_params), [""]
+        if question.is_empty:
+            return self._render(question)
+        task = asyncio.create_task(self._answer_on_page(question, progress))
+        await asyncio.wait([task], timeout=_PROGRESS_SECONDS)
+        if task.done():
+            return task.result()
+        parts = self._make_parts(question, task, progress)
+        return StreamingResponse(parts, media_type="text/html", headers={"Cache-Control": "no-store"})
+
+    async def _make_parts(
+        self, question: Question, task: "asyncio.Task[Response]", progress: Sequence[str]
+    ) -> AsyncIterator[bytes]:
+        """Yield the page up to the answer, the progress, and the answer. *progress* has one sentence, which changes."""
+        try:
+            yield bytes(self._render(question).body).partition(_ANSWER)[0]
+            while not task.done():
+                yield f'<p class="progress" role="status">{progress[0]}</p>\n'.encode()
+                await asyncio.wait([task], timeout=_PROGRESS_SECONDS)
             try:
-                answer = await self._answer(question)
-                values["answer"] = make_answer_view(
-                    answer.outcome, self.source.get_node_names(), frozenset(self.source.get_snapshot().names)
-                )
-            except (ScenarioError, ConfigError) as error:
-                status, values["errors"] = 400, _list_errors(error)
-            values |= self._describe_command(question)
+                page = task.result()
+            except Exception as error:  # code of plugins may raise anything
+                log.exception("Cannot answer a question")
+                page = self._render(question, errors=[f"internal error: {type(error).__name__}"])
+            yield _ANSWER + bytes(page.body).partition(_ANSWER)[2]
+        finally:
+            task.cancel()
+
+    async def _answer_on_page(self, question: Question, progress: list[str]) -> Response:
+        """Return the page with the answer, or with the errors of the question."""
+        command = self._describe_command(question)
+        try:
+            answer = await self._answer(question, partial(progress.__setitem__, 0))
+        except (ScenarioError, ConfigError) as error:
+            return self._render(question, 400, errors=_list_errors(error), **command)
+        node_names, names = self.source.get_node_names(), frozenset(self.source.get_snapshot().names)
+        return self._render(question, answer=make_answer_view(answer.outcome, node_names, names), **command)
+
+    def _render(self, question: Question, status: int = 200, **values: Any) -> Response:
         return self.render(
             "what_if.html",
             status,
@@ -71,7 +107,7 @@ class WhatIfPage:
             suggestions=self._list_suggestions(),
             config_file=CONFIG_FILE,
             is_live=self.answers.max_age_seconds != float("inf"),
-            **values,
+            **{"answer": None, "errors": (), "command": "", "configuration": "", **values},
         )
 
     async def get_document(self, request: Request) -> Response:
@@ -85,13 +121,13 @@ class WhatIfPage:
             content, status = msgspec.json.encode(make_value_visible(values)), 200
         return Response(content, status, media_type="application/json", headers={"Cache-Control": "no-store"})
 
-    async def _answer(self, question: Question) -> Answer:
+    async def _answer(self, question: Question, report: Report = lambda _: None) -> Answer:
         try:
-            return await self.answers.answer(question)
+            return await self.answers.answer(question, report)
         except BusyError as error:
             raise HTTPException(503, "Many questions wait for their answers. Try again in a minute.") from error
 
-    def _describe_command(self, question: Question) -> dict[str, str]:
+    def _describe_command(self, question: Question) -> dict[str, Any]:
         """Return the command line and its configuration, unless the question is invalid."""
         try:
             command = format_command(question, self.source.command_options)

@@ -86,9 +86,18 @@ def test_a_question_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(answers_module, "_SLICE_SECONDS", 0.0)
     monkeypatch.setattr(answers_module, "MAX_BUSY_SECONDS", 0.0)
     cluster = Cluster()
-    with pytest.raises(ScenarioError, match="use the command line"):
+    with pytest.raises(ScenarioError, match=r"0 s of computing time: Nodes are changed; .* or use the command line"):
         asyncio.run(cluster.make_answers().answer(DRAIN))
     assert len(cluster.cache.snapshot().pods_on("n1")) == 2
+
+
+def test_the_progress_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers_module, "_SLICE_SECONDS", 0.0)
+    reports: list[str] = []
+    asyncio.run(Cluster().make_answers().answer(DRAIN, reports.append))
+    assert reports[:2] == ["Other questions are answered first.", "The cluster is copied."]
+    assert reports[2] == "Nodes are changed, after 0 s of computing time; the limit is 30 s."
+    assert "1 of 2 pods are tried, after 0 s of computing time; the limit is 30 s." in reports
 
 
 def test_too_many_questions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

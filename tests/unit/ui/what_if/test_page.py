@@ -1,6 +1,7 @@
 """The page What if as HTML and its document, without a browser."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from extender.app.wiring import build_setup
 from extender.cli.planning.what_if import app as what_if_command
 from extender.ui.pages import make_app
 from extender.ui.recorded_source import RecordedSource
+from extender.ui.what_if import answers as answers_module
+from extender.ui.what_if import page as page_module
 from tests.unit.ui.conftest import DEMO
 from tests.unit.ui.test_pages import HOSTILE_TEXTS, is_harmless
 
@@ -109,3 +112,43 @@ def test_without_answers_there_is_no_such_page(demo_source: RecordedSource) -> N
     client = TestClient(make_app(demo_source))
     assert client.get("/ui/what-if").status_code == 404
     assert "What if" not in client.get("/ui/").text
+
+
+@pytest.fixture
+def slow_client(monkeypatch: pytest.MonkeyPatch, client: TestClient) -> TestClient:
+    """A client that gets the progress of a question after each step."""
+    monkeypatch.setattr(answers_module, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(page_module, "_PROGRESS_SECONDS", 0.0)
+    return client
+
+
+def test_the_page_shows_the_progress_before_the_answer(slow_client: TestClient) -> None:
+    page = slow_client.get("/ui/what-if?drain=general-a2&add=1&like=gpu-a1")
+    before, _, after = page.text.partition("Answer</h2>")
+    assert page.status_code == 200
+    progress = re.findall(r'<p class="progress" role="status">([^<]*)</p>\n', before)
+    assert any(line.endswith(", after 0 s of computing time; the limit is 30 s.") for line in progress)
+    assert before.count('<form id="question"') == 1
+    assert after.endswith("</html>")
+    assert "left without a node" in after
+
+
+def test_a_question_that_takes_too_long_ends_with_its_error(
+    slow_client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The status is already sent."""
+    monkeypatch.setattr(answers_module, "MAX_BUSY_SECONDS", 0.0)
+    page = slow_client.get("/ui/what-if?drain=general-a3")
+    assert "takes more than 0 s of computing time: Nodes are changed; change less at once" in page.text
+    assert "--drain general-a3</code>" in page.text
+    assert page.text.endswith("</html>")
+
+
+def test_an_internal_error_ends_the_page_with_a_message(
+    slow_client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(page_module, "make_answer_view", lambda *_: 1 // 0)
+    page = slow_client.get("/ui/what-if?drain=general-b2")
+    assert "<li>internal error: ZeroDivisionError</li>" in page.text
+    assert page.text.endswith("</html>")
+    assert [record.getMessage() for record in caplog.records] == ["Cannot answer a question"]
