@@ -5,6 +5,7 @@
   `existsOne` only with two.
 - The library's `indexOf` and `lastIndexOf` do not accept lists, and its `string` does not accept addresses. Overloads
   for lists and addresses would conflict with the library's overloads.
+- The library's `substring` rejects an end that equals the length of the string.
 - `validate` and `format.named` return optional values, which are made from lists (see `formats`).
 - `unwrapOpt` and `optional.unwrap` become a `filter` and a `map` of a list of optional values.
 - List functions whose cost depends on the length first add their cost (see `costs`).
@@ -98,6 +99,8 @@ _METHODS: Final[dict[tuple[str, int], _Rewrite]] = {
     **dict.fromkeys((("transformMapEntry", 3), ("transformMapEntry", 4)), _rewrite_transform_map_entry),
     **dict.fromkeys((("indexOf", 1), ("indexOf", 2)), _pass_arguments_as_list("__indexOf")),
     **dict.fromkeys((("lastIndexOf", 1), ("lastIndexOf", 2)), _pass_arguments_as_list("__lastIndexOf")),
+    **dict.fromkeys((("substring", 1), ("substring", 2)), _rename_to("__substring")),
+    ("charAt", 1): _rename_to("__charAt"),
     ("validate", 1): lambda call: (
         call.insert_before("optional.ofNonZeroValue("),
         call.replace_token(call.name_index, "__validate"),

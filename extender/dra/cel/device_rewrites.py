@@ -49,7 +49,8 @@ def rewrite_device(expression: str) -> RewrittenExpression:
     maps_as_values: set[str] = set()
     device_as_value = False
     for index, token in enumerate(tokens):
-        if token.kind != "name" or token.text != "device" or get_text_at(tokens, index - 1) in {".", "?"}:
+        before = get_text_at(tokens, index - 2) + get_text_at(tokens, index - 1)
+        if token.kind != "name" or token.text != "device" or before.endswith((".", ".?")):
             continue
         field = get_text_at(tokens, index + 2)
         if get_text_at(tokens, index + 1) != "." or get_text_at(tokens, index + 2) == "?":

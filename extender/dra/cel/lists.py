@@ -85,6 +85,19 @@ def _find_last_index_in_string(text: str, arguments: Sequence[Any]) -> int:
     return -1 if offset >= len(text) and len(arguments) > 1 else text.rfind(substring, 0, offset + len(substring))
 
 
+def _get_substring(text: str, start: int, end: int | None = None) -> str:
+    if end is not None and start > end:
+        raise ValueError(f"invalid substring range. start: {start}, end: {end}")
+    for position in (start, end):
+        if position is not None and not 0 <= position <= len(text):
+            raise ValueError(f"index out of range: {position}")
+    return text[start:end]
+
+
+def _get_character(text: str, position: int) -> str:
+    return _get_substring(text, position)[:1]
+
+
 def _merge_maps(maps: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:
     merged_map: dict[Any, Any] = {}
     for entries in maps:
@@ -114,6 +127,9 @@ LISTS: Final = (
     Function("__indexOf", "int", ("string", "list(dyn)"), True, _find_index_in_string),
     Function("__lastIndexOf", "int", ("list(dyn)", "list(dyn)"), True, _find_last_index_in_list),
     Function("__lastIndexOf", "int", ("string", "list(dyn)"), True, _find_last_index_in_string),
+    Function("__substring", "string", ("string", "int"), True, _get_substring),
+    Function("__substring", "string", ("string", "int", "int"), True, _get_substring),
+    Function("__charAt", "string", ("string", "int"), True, _get_character),
     Function("__mergeMaps", "map(dyn, dyn)", ("list(map(dyn, dyn))",), False, _merge_maps),
     Function("__spend", "bool", ("int",), False, COST_METER.spend),
 )
