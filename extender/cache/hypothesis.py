@@ -11,6 +11,7 @@ from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo, make_assigned_pod_info
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import IntArray
+from extender.cache.tables.images import ImageTable
 
 
 class Hypothesis:
@@ -59,6 +60,10 @@ class Hypothesis:
     def index_only_images(self, names: Iterable[str]) -> None:
         """Index only the images named *names* from now on; see `ImageTable.index_only`."""
         self._tables.nodes.images.index_only(names)
+
+    def forget_images(self) -> None:
+        """Forget the images of all nodes."""
+        self._tables.nodes.images = ImageTable()
 
     def fork_node_sets(self) -> None:
         """Forget the sets of taints and of features of added nodes with the hypothesis; see `Symbols`."""

@@ -48,6 +48,18 @@ def _list_pods(units: Iterable[PreemptionUnit]) -> tuple[AssignedPodInfo, ...]:
     return tuple(pod for unit in units for pod in unit.pods)
 
 
+def _copy_without_images(snapshot: Snapshot) -> Hypothesis:
+    """Return a copy in which ImageLocality gives no scores.
+
+    kube-scheduler copies the copies of its nodes, and the second copy of an image has no number of nodes.
+
+    Source: staging/src/k8s.io/kube-scheduler/framework/types.go, ImageStateSummary.Snapshot (1.37).
+    """
+    hypothesis = Hypothesis(snapshot)
+    hypothesis.forget_images()
+    return hypothesis
+
+
 # -- 1.36
 
 
@@ -68,7 +80,7 @@ def preempt_for_pod_group(
     potential_victims = _find_potential_victims(attempt)
     if not potential_victims:
         return unresolvable_status(_NO_VICTIMS)
-    hypothesis = Hypothesis(snapshot)
+    hypothesis = _copy_without_images(snapshot)
     for unit in potential_victims:
         _remove_unit(hypothesis, unit)
     status = (yield hypothesis.snapshot()).status
@@ -126,7 +138,7 @@ def _evaluate(attempt: FailedGroupAttempt) -> Generator[Snapshot, GroupDecision,
     units = _find_potential_victims(attempt)
     if not units:
         return PodGroupPostFilterResult(unresolvable_status(f"{_PREFIX}{_NO_VICTIMS}"))
-    hypothesis = Hypothesis(attempt.snapshot)
+    hypothesis = _copy_without_images(attempt.snapshot)
     for pod in _list_pods(units):
         hypothesis.remove_pod(pod)
     decision = yield hypothesis.snapshot()

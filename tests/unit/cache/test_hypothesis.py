@@ -42,6 +42,16 @@ def test_a_removed_pod_can_be_restored() -> None:
     assert pod_names(hypothesis.snapshot()) == [["a"]]
 
 
+def test_the_images_of_all_nodes_are_forgotten_in_the_copy_only() -> None:
+    snapshot = make_cluster(make_node("n", images=[{"names": ["web:v1"], "sizeBytes": 5}])).snapshot()
+    hypothesis = Hypothesis(snapshot)
+
+    hypothesis.forget_images()
+
+    assert hypothesis.snapshot().image_state("web:v1") is None
+    assert snapshot.image_state("web:v1") is not None
+
+
 def test_nominations_of_one_pod_are_removed() -> None:
     first, second = make_pod("first"), make_pod("second")
     cache = make_cluster(make_node("n"), first, second)
