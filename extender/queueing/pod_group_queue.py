@@ -12,11 +12,12 @@ PriorityQueue.DeletePodGroup, PriorityQueue.DeleteCompositePodGroup;
 pkg/scheduler/backend/queue/pod_group_member_pods.go, podGroupMemberPods (1.37).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import Group, GroupKey, get_group_key, list_pod_group_keys, make_group_key
+from extender.cache.pod_info import PodInfo
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
@@ -107,6 +108,15 @@ class PodGroupQueue(SchedulingQueue):
             entity.initial_attempt_timestamp = pod.initial_attempt_timestamp
             entity.add(pod)
             self._queues.move_to_active_q(entity, event_label, now)
+
+    def update(self, pod_info: PodInfo, events: Iterable[ClusterEvent], now: float) -> None:
+        """Update a pod. A member that is in no queue is not added while its group does not exist.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Update (1.37).
+        """
+        group_key = get_queued_group_key(pod_info.pod)
+        if group_key is None or self._find_root(group_key) is not None or self.get_pod(pod_info.key) is not None:
+            super().update(pod_info, events, now)
 
     def delete(self, key: str, now: float) -> None:
         """Remove a pod that was deleted or assigned, and its group if it was the last queued member."""

@@ -250,6 +250,17 @@ def test_an_updated_member_is_updated_where_it_is() -> None:
     assert member.pod_info.pod.metadata.labels == {"changed": "yes"}
 
 
+def test_an_updated_member_that_is_in_no_queue_waits_for_its_group_outside() -> None:
+    """Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Update (1.37)."""
+    harness = make_harness()
+    member = make_pod_info(make_group_member("a"))
+    harness.queue.update(member, (), 100)
+    assert counts(harness) == {}
+    harness.queue.update_pod_group(None, RING, 101)
+    harness.queue.update(member, (), 102)
+    assert counts(harness) == {"active": 1}
+
+
 def test_activating_a_member_activates_its_group() -> None:
     harness = make_harness(RING)
     pods = add(harness, "ab")
