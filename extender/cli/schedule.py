@@ -3,8 +3,10 @@
 import asyncio
 import shutil
 import sys
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final
+import textwrap
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, ClassVar, Final
 
 import typer
 import uvloop
@@ -17,7 +19,7 @@ from extender.app.schedule import run
 from extender.app.startup import StartError
 from extender.cli.flag_help import format_help
 from extender.cli.live.replaced_file import open_replaced_file
-from extender.cli.pflag import parse
+from extender.cli.pflag import Flag, parse
 from extender.cli.schedule_flags import FLAGS, GROUPS
 from extender.cli.schedule_options import make_schedule_options
 from extender.cli.terminal import report_failure, write_error
@@ -51,15 +53,29 @@ Exit status: 0 after a signal, 1 otherwise: an invalid flag or configuration, no
 
 
 class RawArgumentsCommand(TyperCommand):
-    """A command that receives its arguments unparsed; `cli.pflag` parses them as kube-scheduler does."""
+    """A command that receives its arguments unparsed; `cli.pflag` parses them as kube-scheduler does.
+
+    Attributes:
+        flags: the flags by name, which a shell completes.
+    """
+
+    flags: ClassVar[Mapping[str, Flag]] = FLAGS
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Store the arguments in the context without parsing them."""
         ctx.args = list(args)
         return []
 
+    def shell_complete(self, _ctx: Any, incomplete: str) -> list[Any]:
+        """Return the flags that begin with *incomplete*. Files are completed by the shell."""
+        return [
+            SimpleNamespace(value=f"--{name}", type="plain", help=textwrap.shorten(flag.help, 72))
+            for name, flag in self.flags.items()
+            if incomplete and f"--{name}".startswith(incomplete)
+        ]
 
-app = typer.Typer(rich_markup_mode=None)
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command(name="schedule", cls=RawArgumentsCommand, add_help_option=False)

@@ -52,10 +52,15 @@ Signals: TERM and INT finish running requests and end the process; a second sign
 Exit status: 0 after a signal, 1 after a failure, 2 for invalid flags or an invalid configuration.
 """
 
-app = typer.Typer(rich_markup_mode=None)
+
+class _ServeCommand(RawArgumentsCommand):
+    flags = FLAGS
 
 
-@app.command(name="serve", cls=RawArgumentsCommand, add_help_option=False)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(name="serve", cls=_ServeCommand, add_help_option=False)
 def serve(ctx: typer.Context) -> None:
     """Answer the extender verbs over HTTP."""
     raise typer.Exit(run_command(ctx.args, run))

@@ -67,6 +67,22 @@ def test_pods_and_nodes_of_a_recording_are_completed(
     assert complete(extender, monkeypatch, f"extender {words.format(demo=DEMO)}") == completions
 
 
+@pytest.mark.parametrize(
+    ("words", "completions"),
+    [
+        ("schedule --leader-elect-ren", ["--leader-elect-renew-deadline"]),
+        ("schedule -v 2 --leader-elect=false --write", ["--write-config-to"]),
+        ("schedule --config ", []),
+        ("serve --without", ["--without-cluster"]),
+        ("serve --install-completion", []),
+    ],
+)
+def test_flags_of_the_processes_are_completed(
+    extender: Command, monkeypatch: pytest.MonkeyPatch, words: str, completions: list[str]
+) -> None:
+    assert complete(extender, monkeypatch, f"extender {words}") == completions
+
+
 def test_pods_of_the_live_cluster_are_completed(
     extender: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
