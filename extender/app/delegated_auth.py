@@ -9,7 +9,8 @@ DelegatingAuthorizationOptions.toAuthorizer, DelegatingAuthorizationOptions.AddF
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -18,11 +19,12 @@ from cryptography import x509
 
 from extender.basics.clock import SystemClock
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
+from extender.client.connections import PendingRequests
 from extender.client.credentials import Credentials
 from extender.client.errors import ApiError
 from extender.client.kubeconfig import CredentialSource
-from extender.client.transport import Request, Transport
-from extender.client.writer import WriteOptions, Writer
+from extender.client.transport import AttemptObserver, Request, Transport
+from extender.client.writer import Writer
 from extender.config.model import ClientConnection
 from extender.metrics.client_metrics import ClientMetrics
 from extender.serving.authentication import Authenticator, Reviewer, ReviewError
@@ -52,26 +54,42 @@ class ReviewClient:
     """Creates TokenReviews and SubjectAccessReviews (implements `serving.authentication.Reviewer`)."""
 
     writer: Writer
+    _pending: PendingRequests = field(init=False, default_factory=PendingRequests)
     _log: RejectionLog = field(init=False, default_factory=lambda: RejectionLog("Cannot review a caller"))
 
     async def review(self, kind: str, body: Mapping[str, Any]) -> bytes:
         """Create a review and return the response.
 
         Raises:
-            ReviewError: the request failed, or too many wait: a caller that closes its connection does not end its
-                review, so callers without credentials could use any amount of memory.
+            ReviewError: the request and its retries failed or took too long, or too many wait: a caller that closes
+                its connection does not end its review, so callers without credentials could use any amount of memory.
         """
-        pending = self.writer.transport.pending
-        if not pending.has_capacity():
-            raise self._make_error(kind, f"{pending.count} reviews are pending")
+        if not self._pending.has_capacity():
+            raise self._make_error(kind, f"{self._pending.count} reviews are pending")
         try:
-            return await self.writer.create(kind, "", body, WriteOptions(timeout=_TIMEOUT_SECONDS))
+            with self._pending.include_request():
+                async with asyncio.timeout(_TIMEOUT_SECONDS):  # for the retries as well
+                    return await self.writer.create(kind, "", body)
         except ApiError as error:
             raise self._make_error(kind, str(error)) from error
+        except TimeoutError as error:
+            raise self._make_error(kind, f"no result within {_TIMEOUT_SECONDS:g} s") from error
 
     def _make_error(self, kind: str, reason: str) -> ReviewError:
         self._log.log({"kind": kind, "err": reason}, asyncio.get_running_loop().time())
         return ReviewError(reason)
+
+
+@asynccontextmanager
+async def open_review_client(
+    credentials: Credentials, user_agent: str, observe: AttemptObserver
+) -> AsyncIterator[ReviewClient]:
+    """Open a client with a transport of its own, so that callers without credentials cannot delay bindings."""
+    transport = Transport(credentials, _CONNECTION, user_agent, observe=observe)
+    try:
+        yield ReviewClient(Writer(transport))
+    finally:
+        await transport.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +192,14 @@ def _make_reviewer(transport: Transport | None) -> Reviewer | None:
 async def _read_authentication_config_map(transport: Transport, settings: AuthenticationOptions) -> Mapping[str, str]:
     """Return the data of the ConfigMap `extension-apiserver-authentication` in kube-system."""
     try:
-        config_map = msgspec.json.decode(
-            await transport.call(Request("GET", _AUTHENTICATION_CONFIG_MAP, timeout=_TIMEOUT_SECONDS))
-        )
-        return {str(key): str(value) for key, value in config_map.get("data", {}).items()}
-    except (ApiError, msgspec.MsgspecError) as error:
+        async with asyncio.timeout(_TIMEOUT_SECONDS):  # for the retries as well
+            data = await transport.call(Request("GET", _AUTHENTICATION_CONFIG_MAP))
+        return {str(key): str(value) for key, value in msgspec.json.decode(data).get("data", {}).items()}
+    except (ApiError, msgspec.MsgspecError, TimeoutError) as error:
+        reason = str(error) or f"no response within {_TIMEOUT_SECONDS:g} s"
         if not settings.tolerate_lookup_failure:
-            raise DelegatedAuthError(f"client and front proxy CAs could not be looked up: {error}") from error
-        log.warning("Cannot look up client and front proxy CAs", extra={"err": str(error)})
+            raise DelegatedAuthError(f"client and front proxy CAs could not be looked up: {reason}") from error
+        log.warning("Cannot look up client and front proxy CAs", extra={"err": reason})
         return {}
 
 

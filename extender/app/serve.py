@@ -13,7 +13,7 @@ from typing import Final
 from cryptography import x509
 
 from extender import __version__
-from extender.app.delegated_auth import ReviewClient
+from extender.app.delegated_auth import ReviewClient, open_review_client
 from extender.app.options import ServeOptions
 from extender.app.pages.ui_pages import mount_extender_pages
 from extender.app.reload import (
@@ -24,6 +24,7 @@ from extender.app.reload import (
 )
 from extender.app.serve_backend import ServeBackend, open_backend
 from extender.app.startup import handle_signals, load_certificate, open_listening_socket
+from extender.app.telemetry import USER_AGENT
 from extender.client.kubeconfig import CredentialSource
 from extender.event_loop.lag import observe_lag
 from extender.serving.auth_middleware import AsgiApp, AuthMiddleware, HiddenPathsMiddleware
@@ -73,14 +74,14 @@ async def run(options: ServeOptions) -> int:
         observe = backend.extender_service.request_metrics.observe_event_loop_lag
         lag_task = asyncio.create_task(observe_lag(observe), name="lag")
         stack.callback(lag_task.cancel)
-        ssl_context = None if certificate is None else certificate.context
         pages = _mount_pages(backend, configuration, options) if options.serves_ui else None
-        app = _add_authentication(pages or backend.app, backend, options, certificate)
+        reviewer = await _open_reviewer(backend, stack)
+        app = _add_authentication(pages or backend.app, backend, options, certificate, reviewer)
         await stack.enter_async_context(
             serve_http(
                 app,
                 listener,
-                ssl_context,
+                None if certificate is None else certificate.context,
                 shutdown_timeout=VERBS_SHUTDOWN_SECONDS,
                 keep_alive_timeout=VERBS_KEEP_ALIVE_SECONDS,
             )
@@ -139,7 +140,14 @@ async def _wait_for_end(stopping: asyncio.Event, main_task: asyncio.Task[int] | 
 
 def _authenticates(backend: ServeBackend, options: ServeOptions) -> bool:
     """Return whether callers are authenticated: that requires a client CA or an API server."""
-    return bool(options.client_ca_file) or backend.writer is not None
+    return bool(options.client_ca_file) or backend.credentials is not None
+
+
+async def _open_reviewer(backend: ServeBackend, stack: contextlib.AsyncExitStack) -> ReviewClient | None:
+    if backend.credentials is None:
+        return None
+    observe = backend.client_metrics.observe_request
+    return await stack.enter_async_context(open_review_client(backend.credentials, USER_AGENT, observe))
 
 
 def _mount_pages(backend: ServeBackend, configuration: ConfigurationFile, options: ServeOptions) -> MountedPages:
@@ -153,7 +161,11 @@ def _mount_pages(backend: ServeBackend, configuration: ConfigurationFile, option
 
 
 def _add_authentication(
-    app: AsgiApp, backend: ServeBackend, options: ServeOptions, certificate: ServingCertificate | None
+    app: AsgiApp,
+    backend: ServeBackend,
+    options: ServeOptions,
+    certificate: ServingCertificate | None,
+    reviewer: ReviewClient | None,
 ) -> AsgiApp:
     """Return *app* behind the authentication middleware, or behind a check of Host if nobody can be authenticated."""
     client_cert_verifier = None
@@ -168,7 +180,6 @@ def _add_authentication(
         return HostCheckMiddleware(app, LOOPBACK_HOSTS | {options.serving.address}, verb_paths | _PROBE_PATHS)
     if options.client_ca_file:
         client_cert_verifier = ClientCertVerifier(get_client_cas, options.client_names)
-    reviewer = None if backend.writer is None else ReviewClient(backend.writer)
     metrics = backend.client_metrics
     authenticator = Authenticator(AuthenticationOptions(), reviewer, metrics, get_client_ca_file_cas=get_client_cas)
     authorizer = Authorizer(AuthorizationOptions(always_allowed_paths=options.always_allowed_paths), reviewer, metrics)

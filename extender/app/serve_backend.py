@@ -70,7 +70,7 @@ class ServeBackend:
         client_metrics: the metrics of requests to the API server, and of authentication.
         reload_metrics: the metrics of reloaded files.
         apply_setup: the function that puts new profiles in force, or raises `ReloadError` and changes nothing.
-        writer: the client that creates reviews of callers; None without an API server.
+        credentials: the credentials for reviews of callers; None without an API server.
         main_task: the task of the informers or the scheduler, which returns the exit status; None without an API
             server.
         scheduler: the scheduler of this process; None without one.
@@ -82,7 +82,7 @@ class ServeBackend:
     client_metrics: ClientMetrics
     reload_metrics: ReloadMetrics
     apply_setup: ApplySetup
-    writer: Writer | None = None
+    credentials: Credentials | None = None
     main_task: asyncio.Task[int] | None = None
     scheduler: StandaloneScheduler | None = None
     informers: Informers | None = None
@@ -217,8 +217,7 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
     registry.register(StalenessCollector(cluster.informers.get_seconds_by_kind))
     health = Health(readiness_checks={"informer-sync": cluster.informers.describe_staleness})
     telemetry = _VerbTelemetry(plugin_metrics, VerbMetrics(registry), health)
-    writer = Writer(cluster.transport)
-    bind_api = BindApi(writer, AlwaysLeader(), reader=Writer(cluster.read_transport))
+    bind_api = BindApi(Writer(cluster.transport), AlwaysLeader(), reader=Writer(cluster.read_transport))
     extender_service = _make_extender_service(
         options, cluster.cache, cluster.informers, telemetry, bind_api, lambda: render_metrics(registry)
     )
@@ -242,7 +241,7 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
             client_metrics,
             ReloadMetrics(registry),
             apply_setup,
-            writer,
+            cluster.credentials,
             informers_task,
             informers=cluster.informers,
         )
@@ -260,9 +259,8 @@ async def _open_standalone_backend(
     clock = SystemClock()
     schedule_options = ScheduleOptions(options.setup, credential_source, serving=None, logs=options.logs)
     telemetry = make_telemetry(schedule_options, clock.now())
-    telemetry.metrics.host = urlsplit(
-        (await Credentials(credential_source, clock).get_current_config()).config.server
-    ).netloc
+    credentials = Credentials(credential_source, clock)
+    telemetry.metrics.host = urlsplit((await credentials.get_current_config()).config.server).netloc
     scheduler = StandaloneScheduler(
         options.setup,
         credential_source,
@@ -292,7 +290,7 @@ async def _open_standalone_backend(
             telemetry.metrics,
             ReloadMetrics(telemetry.metrics.registry),
             _require_restart,
-            writer,
+            credentials,
             scheduler_task,
             scheduler,
             scheduler.informers,

@@ -63,7 +63,7 @@ class StandaloneScheduler:
         identity: the process's identity in leader election.
         informers: the informers that update the cache.
         elector: the leader elector; None without leader election.
-        transport: the transport for watches and bindings; `extender serve` also uses it for reviews of its callers.
+        transport: the transport for watches and bindings.
     """
 
     def __init__(

@@ -137,12 +137,13 @@ class HttpApp:
         body = await _parse_body(request) if request.method != "GET" else {}
         review = self._reviews.review(path, body) if request.method == "POST" else None
         if review is not None:
-            return _make_json_response(review, 201)
+            faults = self.faults.match("create", path.rpartition("/")[2], "")
+            return await self._inject_before_execution("create", faults) or _make_json_response(review, 201)
         request_info = parse_request(request.method, _get_raw_path(request), dict(request.query_params))
         serializer = negotiate_serializer(request.headers.get("accept", ""), request_info.query)
         name = request_info.name or str((body.get("metadata") or {}).get("name", ""))
         faults = self.faults.match(request_info.verb, request_info.resource_path, name)
-        fault_response = await self._inject_before_execution(request_info, faults)
+        fault_response = await self._inject_before_execution(request_info.verb, faults)
         if fault_response is not None:
             return fault_response
         if request_info.verb == "watch":
@@ -160,7 +161,7 @@ class HttpApp:
         await self._inject_after_execution(faults)
         return response
 
-    async def _inject_before_execution(self, request_info: RequestInfo, faults: list[Fault]) -> Response | None:
+    async def _inject_before_execution(self, verb: str, faults: list[Fault]) -> Response | None:
         """Inject faults before the request is executed; return the response of a fault that prevents the execution."""
         for fault in faults:
             if fault.kind is FaultKind.DELAY:
@@ -170,7 +171,7 @@ class HttpApp:
                 return _make_json_response(
                     status, fault.code, {"Retry-After": fault.retry_after} if fault.retry_after else None
                 )
-            elif fault.kind is FaultKind.GONE and request_info.verb != "watch":
+            elif fault.kind is FaultKind.GONE and verb != "watch":
                 raise new_expired(_TOO_OLD_MESSAGE)
         return None
 

@@ -12,16 +12,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import trustme
 
 from extender.app.delegated_auth import DelegatedAuth, DelegatedAuthError, ReviewClient, set_up_delegated_auth
-from extender.client.connections import MAX_PENDING_REQUESTS
 from extender.client.kubeconfig import CredentialSource
+from extender.client.transport import Request, Transport
+from extender.client.writer import Writer
 from extender.serving.authentication import ReviewError
 from extender.serving.serving_options import AuthenticationOptions, AuthorizationOptions, FrontProxyOptions
+from tests.unit.client.virtual_time import current_loop, run
 from tests.unit.serving.auth_fakes import NullAuthMetrics
 
 CA_PEM = trustme.CA().cert_pem.bytes().decode()
@@ -193,8 +195,7 @@ def test_a_review_fails_at_once_if_64_are_pending(tmp_path: Path, caplog: pytest
         reviewer = auth.authorizer.reviewer
         assert isinstance(reviewer, ReviewClient)
         pending = [asyncio.create_task(reviewer.review("SubjectAccessReview", {})) for _ in range(64)]
-        while reviewer.writer.transport.pending.count < MAX_PENDING_REQUESTS:
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)
         for _ in range(20):
             with pytest.raises(ReviewError, match=r"^64 reviews are pending$"):
                 await reviewer.review("SubjectAccessReview", {})
@@ -209,3 +210,30 @@ def test_a_review_fails_at_once_if_64_are_pending(tmp_path: Path, caplog: pytest
         (tmp_path / "kubeconfig").write_text(json.dumps(make_kubeconfig(cluster)))
         asyncio.run(main())
     assert len([record for record in caplog.records if record.message == "Cannot review a caller"]) in {10, 20}
+
+
+class RejectingTransport:
+    """A transport whose API server answers the first ten attempts with 429 and a Retry-After of a minute."""
+
+    async def call(self, _request: Request) -> bytes:
+        await asyncio.sleep(10 * 60)
+        return b"{}"
+
+
+def test_a_review_that_the_api_server_delays_fails_after_ten_seconds_and_is_pending_until_then() -> None:
+    """Each of ten retries waits as long as Retry-After says, and uses no connection meanwhile."""
+
+    async def main() -> list[str]:
+        reviewer = ReviewClient(Writer(cast("Transport", RejectingTransport())))
+
+        async def review() -> str:
+            with pytest.raises(ReviewError) as caught:
+                await reviewer.review("TokenReview", {})
+            return f"{current_loop().monotonic() - start:g} s: {caught.value}"
+
+        start = current_loop().monotonic()
+        return await asyncio.gather(*(review() for _ in range(65)))
+
+    *messages, last = run(main())
+    assert set(messages) == {"10 s: no result within 10 s"}
+    assert last == "0 s: 64 reviews are pending"
