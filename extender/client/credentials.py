@@ -49,7 +49,7 @@ class Credentials:
         self._active: ActiveConfig | None = None
         self._refresh_at = 0.0
         self._tls: tuple[object, ssl.SSLContext | None] = (None, None)
-        self._refresh_lock = asyncio.Lock()
+        self._refreshing: asyncio.Future[None] | None = None
 
     async def get_current_config(self) -> ActiveConfig:
         """Return the credentials to use now.
@@ -58,10 +58,7 @@ class Credentials:
             CredentialsError: there are no credentials, or they have expired and cannot be loaded again.
         """
         if self._active is None or self.clock.monotonic() >= self._refresh_at:
-            generation = self._active.generation if self._active else 0
-            async with self._refresh_lock:
-                if self._active is None or self._active.generation == generation:
-                    await self._refresh(force=False)
+            await self._share_refresh(force=False)
         assert self._active is not None  # noqa: S101  _refresh sets it or raises
         return self._active
 
@@ -71,18 +68,30 @@ class Credentials:
         Raises:
             CredentialsError: the new credentials cannot be loaded.
         """
-        async with self._refresh_lock:
-            if self._active is None or self._active.generation == rejected_config.generation:
-                await self._refresh(force=True)
+        if self._active is None or self._active.generation == rejected_config.generation:
+            await self._share_refresh(force=True)
         assert self._active is not None  # noqa: S101
         return self._active
 
+    async def _share_refresh(self, *, force: bool) -> None:
+        """Wait for the load of another task, or load. A load goes on if the tasks that wait for it are cancelled.
+
+        Otherwise an exec plugin that takes longer than each of them waits would run again and again, in vain.
+        """
+        if self._refreshing is None:
+            self._refreshing = asyncio.ensure_future(self._refresh(force=force))
+            self._refreshing.add_done_callback(self._end_refresh)
+        await asyncio.shield(self._refreshing)
+
+    def _end_refresh(self, refresh: asyncio.Future[None]) -> None:
+        self._refreshing = None
+        if not refresh.cancelled():
+            refresh.exception()  # nobody may have waited for it
+
     async def _refresh(self, *, force: bool) -> None:
-        # An exec plugin is slow, so everything is loaded in a thread.
         now = self.clock.monotonic()
         try:
-            config = await asyncio.to_thread(load_config, self._source)
-            tls = self._get_tls_context(config)
+            config, tls = await asyncio.to_thread(self._load)
         except CredentialsError as error:
             if self._active is None or force or self._has_expired(self._active.config):
                 raise
@@ -94,6 +103,11 @@ class Credentials:
             lifetimes.append(max(config.expires_at - self.clock.now() - EXPIRY_MARGIN, _RETRY_SECONDS))
         self._refresh_at = now + min(lifetimes, default=float("inf"))
         self._active = ActiveConfig(config, tls, self._active.generation + 1 if self._active else 1)
+
+    def _load(self) -> tuple[RestConfig, ssl.SSLContext | None]:
+        """Load everything; call it in a thread, because exec plugins and disks may be slow."""
+        config = load_config(self._source)
+        return config, self._get_tls_context(config)
 
     def _has_expired(self, config: RestConfig) -> bool:
         return config.expires_at is not None and self.clock.now() >= config.expires_at

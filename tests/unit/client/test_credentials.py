@@ -49,6 +49,22 @@ def test_an_exec_plugin_runs_again_shortly_before_its_token_expires(tmp_path: Pa
     assert run(main()) == [1, 1, 2]
 
 
+def test_a_slow_exec_plugin_goes_on_if_the_tasks_that_wait_for_it_are_cancelled(tmp_path: Path) -> None:
+    async def main() -> None:
+        file = write_kubeconfig(tmp_path / "config", user={"exec": write_exec_plugin(tmp_path, '{"token":"x"}')})
+        credentials = Credentials(CredentialSource(file), current_loop())
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0):
+                    await credentials.get_current_config()
+        first, second = await asyncio.gather(credentials.get_current_config(), credentials.get_current_config())
+        assert first is second
+        assert (tmp_path / "runs").read_text().count("me") == 1
+        assert (await credentials.replace_rejected(first)).generation == 2
+
+    run(main())
+
+
 def _rfc3339(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
