@@ -134,6 +134,9 @@ def _read_certificate(file: str) -> bytes:
 
 
 def _make_tls_context(config: RestConfig) -> ssl.SSLContext:
+    if config.ca_file and config.insecure:  # Source: client-go/transport/transport.go, TLSConfigFor (1.36)
+        reason = "specifying a root certificates file with the insecure flag is not allowed"
+        raise CredentialsError(f"certificates for {config.server}: {reason}")
     context = make_client_context(ca_file=config.ca_file or None, insecure=config.insecure)
     if config.cert_file:
         context.load_cert_chain(config.cert_file, config.key_file or None)

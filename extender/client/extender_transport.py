@@ -127,13 +127,11 @@ def make_tls_context(extender: Extender) -> ssl.SSLContext | None:
 
     Raises:
         OSError: a file cannot be read, or is not a certificate or key.
-        ValueError: the settings contradict each other.
+        ValueError: a file is no certificate or key, or is a device.
     """
     settings = extender.tls_config or TLSConfig()
     has_ca = bool(settings.ca_file or settings.ca_data)
     insecure = settings.insecure or (extender.enable_https and not has_ca)
-    if has_ca and insecure:
-        raise ValueError("specifying a root certificates file with the insecure flag is not allowed")
     has_client_cert = bool((settings.cert_file or settings.cert_data) and (settings.key_file or settings.key_data))
     if extender.url_prefix.startswith("http:") and not (has_ca or insecure or has_client_cert):
         return None

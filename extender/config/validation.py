@@ -184,6 +184,10 @@ def _validate_extenders(extenders: Sequence[Extender]) -> Iterator[FieldError]:
             yield make_invalid_value_error(
                 f"{path}.weight", extender.weight, "must have a positive weight applied to it"
             )
+        tls = extender.tls_config
+        if tls is not None and tls.insecure and (tls.ca_file or tls.ca_data):
+            message = "specifying a root certificates file with the insecure flag is not allowed"
+            yield FieldError(f"{path}.tlsConfig", message)
         for resource_index, resource in enumerate(extender.managed_resources):
             name_path = f"{path}.managedResources[{resource_index}].name"
             for message in validate_extended_resource_name(resource.name):

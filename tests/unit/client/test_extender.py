@@ -131,10 +131,6 @@ def test_the_expected_server_name_may_be_configured(
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (
-            TLSConfig(insecure=True, ca_file="ca.pem"),
-            "extenders[0].tlsConfig: specifying a root certificates file with the insecure flag is not allowed",
-        ),
         (TLSConfig(ca_file="/nowhere/ca.pem"), "extenders[0].tlsConfig: [Errno 2] No such file or directory: "),
         (TLSConfig(ca_data=base64.b64decode("AAAA")), "extenders[0].tlsConfig: "),
         (TLSConfig(ca_file="/dev/zero"), "extenders[0].tlsConfig: /dev/zero is a device; name a file with text"),
@@ -144,7 +140,6 @@ def test_the_expected_server_name_may_be_configured(
         ),
     ],
     ids=[
-        "an authority and no verification",
         "a file that is not there",
         "an authority that is none",
         "an endless authority",

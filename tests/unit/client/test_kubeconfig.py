@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from extender.basics import input_limits
 from extender.client.credentials import Credentials
@@ -342,6 +343,22 @@ def test_a_server_s_certificate_is_verified_unless_insecure(tmp_path: Path) -> N
         access = await credentials.get_current_config()
         assert access.tls is not None
         assert access.tls.verify_mode is ssl.CERT_NONE
+
+    run(main())
+
+
+def test_a_ca_is_not_ignored_because_of_the_insecure_flag(tmp_path: Path) -> None:
+    """Source: client-go/transport/transport.go, TLSConfigFor (1.36)."""
+    trustme.CA().cert_pem.write_to_path(tmp_path / "ca.crt")
+
+    async def main() -> None:
+        cluster = {"server": "https://x", "insecure-skip-tls-verify": True, "certificate-authority": "ca.crt"}
+        source = CredentialSource(write_kubeconfig(tmp_path / "config", cluster=cluster))
+        with pytest.raises(CredentialsError) as caught:
+            await Credentials(source, current_loop()).get_current_config()
+        assert caught.value.message == (
+            "certificates for https://x: specifying a root certificates file with the insecure flag is not allowed"
+        )
 
     run(main())
 

@@ -117,17 +117,19 @@ extenders:
   weight: 9000000000
   bindVerb: b
   enableHTTPS: true
-  tlsConfig: {{insecure: true, serverName: s, certFile: c, keyFile: k, caFile: ca, certData: YQ==, keyData: Yg==,
+  tlsConfig: {{serverName: s, certFile: c, keyFile: k, caFile: ca, certData: YQ==, keyData: Yg==,
               caData: Yw==}}
   httpTimeout: 1m30s
   nodeCacheCapable: true
   managedResources: [{{name: example.com/a, ignoredByScheduler: true}}]
   ignorable: true
+- tlsConfig: {{insecure: true}}
 """
-    tls = TLSConfig(True, "s", "c", "k", "ca", b"a", b"b", b"c")
+    tls = TLSConfig(False, "s", "c", "k", "ca", b"a", b"b", b"c")
     managed = (ManagedResource("example.com/a", True),)
     assert load_configuration(text.encode(), "f").extenders == (
         Extender("https://e", "f", "pre", "pri", 9000000000, "b", True, tls, 90.0, True, managed, True),
+        Extender(tls_config=TLSConfig(insecure=True)),
     )
 
 
