@@ -8,6 +8,7 @@ from typing import Final
 
 from extender.basics.clock import Clock
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
+from extender.basics.private_keys import refuse_passphrase
 from extender.client.connections import make_client_context
 from extender.client.errors import CredentialsError
 from extender.client.kubeconfig import CredentialSource, RestConfig, load_config
@@ -139,5 +140,5 @@ def _make_tls_context(config: RestConfig) -> ssl.SSLContext:
         raise CredentialsError(f"certificates for {config.server}: {reason}")
     context = make_client_context(ca_file=config.ca_file or None, insecure=config.insecure)
     if config.cert_file:
-        context.load_cert_chain(config.cert_file, config.key_file or None)
+        context.load_cert_chain(config.cert_file, config.key_file or None, refuse_passphrase)
     return context

@@ -19,6 +19,7 @@ import aiohttp
 from yarl import URL
 
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
+from extender.basics.private_keys import refuse_passphrase
 from extender.client.body_stream import read_body
 from extender.client.connections import abort_unread, make_client_context, make_connector
 from extender.client.errors import InvalidResponseError
@@ -142,7 +143,7 @@ def make_tls_context(extender: Extender) -> ssl.SSLContext | None:
             _open_pem_file(_read_pem(settings.cert_data, settings.cert_file)) as cert,
             _open_pem_file(_read_pem(settings.key_data, settings.key_file)) as key,
         ):
-            context.load_cert_chain(cert, key)
+            context.load_cert_chain(cert, key, refuse_passphrase)
     return context
 
 

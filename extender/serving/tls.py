@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
+from extender.basics.private_keys import refuse_passphrase
 from extender.basics.tls_reads import limit_reads
 from extender.serving.serving_options import ServingOptions
 
@@ -208,7 +209,7 @@ def _read_files(files: tuple[Path, ...]) -> tuple[bytes, ...]:
 
 def _load_pair(context: ssl.SSLContext, files: tuple[Path, Path], configured_files: tuple[Path, Path] | None) -> None:
     try:
-        context.load_cert_chain(*files)
+        context.load_cert_chain(*files, password=refuse_passphrase)
     except (OSError, ssl.SSLError) as error:
         reason = getattr(error, "reason", None) or error.strerror or str(error)
         shown_files = configured_files or files

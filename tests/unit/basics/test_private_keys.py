@@ -1,0 +1,58 @@
+"""Encrypted private keys are an error; OpenSSL would ask for the passphrase, and the process would wait."""
+
+from pathlib import Path
+
+import pytest
+import trustme
+from cryptography.hazmat.primitives import serialization
+
+from extender.client.credentials import Credentials
+from extender.client.errors import CredentialsError
+from extender.client.extender_transport import make_tls_context
+from extender.client.kubeconfig import CredentialSource
+from extender.config.model import Extender, TLSConfig
+from extender.serving.serving_options import ServingOptions
+from extender.serving.tls import CertificateError, load_serving_certificate
+from tests.unit.client.kubeconfig_files import write_kubeconfig
+from tests.unit.client.virtual_time import current_loop, run
+
+MESSAGE = "the private key is encrypted; want one without a passphrase"
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[str, str]:
+    """Return the files of a certificate and of its encrypted key."""
+    certificate = trustme.CA().issue_cert("localhost")
+    key = serialization.load_pem_private_key(certificate.private_key_pem.bytes(), None)
+    encrypted_key = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"passphrase"),
+    )
+    certificate.cert_chain_pems[0].write_to_path(tmp_path / "tls.crt")
+    (tmp_path / "tls.key").write_bytes(encrypted_key)
+    return str(tmp_path / "tls.crt"), str(tmp_path / "tls.key")
+
+
+def test_an_encrypted_key_of_the_server_is_an_error(pair: tuple[str, str]) -> None:
+    with pytest.raises(CertificateError) as caught:
+        load_serving_certificate(ServingOptions(cert_file=pair[0], key_file=pair[1]))
+    assert str(caught.value) == f"{pair[0]} and {pair[1]} are no pair of certificate and key: {MESSAGE}"
+
+
+def test_an_encrypted_key_of_a_kubeconfig_is_an_error(tmp_path: Path, pair: tuple[str, str]) -> None:
+    user = {"client-certificate": pair[0], "client-key": pair[1]}
+    source = CredentialSource(write_kubeconfig(tmp_path / "config", cluster={"server": "https://x"}, user=user))
+
+    async def main() -> None:
+        await Credentials(source, current_loop()).get_current_config()
+
+    with pytest.raises(CredentialsError) as caught:
+        run(main())
+    assert caught.value.message == f"certificates for https://x: {MESSAGE}"
+
+
+def test_an_encrypted_key_for_an_extender_is_an_error(pair: tuple[str, str]) -> None:
+    config = TLSConfig(cert_file=pair[0], key_file=pair[1])
+    with pytest.raises(OSError, match=MESSAGE):
+        make_tls_context(Extender(url_prefix="https://x", enable_https=True, tls_config=config))
