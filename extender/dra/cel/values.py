@@ -11,6 +11,7 @@ import re
 from typing import Final, NamedTuple
 
 from extender.api.quantity import MAX_INT64, parse
+from extender.basics.visible_text import quote
 from extender.dra.cel.urls import split_url
 
 NANO: Final = 10**9
@@ -78,9 +79,28 @@ def parse_semver(text: str, *, normalize: bool = False) -> CelValue:
     """
     match = _SEMVER.fullmatch(_normalize_semver(text) if normalize else text)
     if match is None or max(map(int, match.group(1, 2, 3))) > _MAX_UINT64:
-        raise ValueError(f'semantic version "{text[:64]}": want three numbers such as 1.2.3, without leading zeros')
+        raise ValueError(_explain_semver(_normalize_semver(text) if normalize else text))
     major, minor, patch, prerelease = match.groups()
     return CelValue(SEMVER, f"{major}.{minor}.{patch}" + (f"-{prerelease}" if prerelease else ""))
+
+
+def _explain_semver(text: str) -> str:
+    """Return why *text* is no semantic version.
+
+    Source: github.com/blang/semver/v4/semver.go, Parse (4.0.0).
+    """
+    if not text:
+        return "Version string empty"
+    parts = text.split(".", 2)
+    if len(parts) < 3:
+        return "No Major.Minor.Patch elements found"
+    patch = re.split("[-+]", parts[2], maxsplit=1)[0]
+    for name, number in zip(("major", "minor", "patch"), (*parts[:2], patch), strict=True):
+        if number.strip("0123456789"):
+            return f"Invalid character(s) found in {name} number {quote(number)}"
+        if len(number) > 1 and number.startswith("0"):
+            return f"{name.capitalize()} number must not contain leading zeroes {quote(number)}"
+    return f'semantic version "{text[:64]}": want three numbers and parts such as 1.2.3-rc.1+build'
 
 
 def _normalize_semver(text: str) -> str:
@@ -88,7 +108,7 @@ def _normalize_semver(text: str) -> str:
     core, suffix = re.match(r"([^-+]*)(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]  # matches any text
     numbers = [number.lstrip("0") or number[-1:] for number in core.split(".")]
     if len(numbers) < 3 and suffix:
-        return text  # invalid: a short version has no prerelease
+        raise ValueError("short version cannot contain PreRelease/Build meta data")
     return ".".join([*numbers, *["0"] * (3 - len(numbers))]) + suffix
 
 

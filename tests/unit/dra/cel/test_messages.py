@@ -36,6 +36,13 @@ CASES = {
     'quantity("x") == quantity("1")': (
         "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
     ),
+    f"{VALUES}.version.major == 1": "no such key: major",
+    'semver("") == semver("1.2.3")': "Version string empty",
+    f'{VALUES}.version.isLessThan(semver("535.104"))': "No Major.Minor.Patch elements found",
+    'semver("v1.2.3").minor() == 2': 'Invalid character(s) found in major number "v1"',
+    'semver("1.2.3.4").minor() == 2': 'Invalid character(s) found in patch number "3.4"',
+    'semver("535.104.05").patch() == 5': 'Patch number must not contain leading zeroes "05"',
+    'semver("1.2-rc", true).minor() == 2': "short version cannot contain PreRelease/Build meta data",
     f"{VALUES}.text": (
         "CEL result of type string could not be converted to bool: unsupported native conversion from string to 'bool'"
     ),
