@@ -66,6 +66,23 @@ def test_markup_in_objects_is_shown_as_text(open_page: OpenPage, tmp_path: Path)
         page.close()  # a page that is still loading would report that the server ended
 
 
+def test_a_long_name_does_not_hide_the_other_columns(open_page: OpenPage, tmp_path: Path) -> None:
+    """A cell is at most 40rem wide, 640 pixels, and the name continues on the next line."""
+    node = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1", "pods": "5"}}}
+    spec = {"containers": [{"name": "a", "resources": {"requests": {"cpu": "9"}}}]}
+    pod = {"metadata": {"name": "p" * 253, "namespace": "n" * 63}, "spec": spec}
+    items = [{"apiVersion": "v1", "kind": "Node", **node}, {"apiVersion": "v1", "kind": "Pod", **pod}]
+    file = tmp_path / "long.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    with run_ui("-f", str(file)) as address:
+        page = open_page(f"{address}what-if?add=1&like=n")
+        page.locator("html[data-ready=true]").wait_for(state="attached")
+        box = page.get_by_role("region", name="Waiting before and after").locator("td").first.bounding_box()
+        assert box is not None
+        assert (round(box["width"]), box["height"] > 100) == (640, True)
+        page.close()
+
+
 def test_a_page_of_another_site_cannot_frame_the_pages(browser: Browser, url: str) -> None:
     """The browser replaces the framed page by an error page of its own."""
     page = browser.new_page()
