@@ -46,7 +46,6 @@ Examples:
   extender experiment --trace default.json.gz --seeds 1-500 --results runs.jsonl
   extender experiment --trace default.json.gz --policy MyScore --curves curves.jsonl   an installed Score plugin
 
-\b
 Policies: {", ".join(POLICIES)}, or the name of an installed Score plugin.
 Fill lets wasteful pods wait although a GPU is free; the other policies place every pod that fits."""
 

@@ -65,7 +65,6 @@ Examples:
   extender schedule --config scheduler.yaml --leader-elect=false
   extender config check scheduler.yaml
 
-\b
 Exit status: 0 success, 1 failure, 2 invalid command line or input, or a file that cannot be read or created
 (1 for schedule, as in kube-scheduler), 130 after Ctrl-C.
 With --exit-code: 0 all pods fit, 3 a pod has to wait, 4 error."""

@@ -40,7 +40,6 @@ Examples:
   extender ui -f cluster.json.gz --config scheduler.yaml with another configuration
   extender record -o - | extender ui -f -
 
-\b
 The pages are served on loopback only. Ctrl-C ends the command."""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)

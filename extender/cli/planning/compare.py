@@ -29,7 +29,6 @@ Examples:
   extender compare -f cluster.json --with-config binpack.yaml --all-pods    place all pods of controllers again
   extender compare -f cluster.json --emulated-version 1.36 --with-emulated-version 1.37    an upgrade
 
-\b
 What --with-config, --with-feature-gates and --with-emulated-version do not name is as in the first configuration."""
 
 WithConfigOption = Annotated[

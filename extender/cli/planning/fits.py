@@ -25,7 +25,6 @@ Examples:
   extender fits -f cluster.json -p small.yaml -p large.yaml  a table: the headroom by shape of pod
   extender fits -f cluster.json -p pod.yaml -o json          fits, placed by node, stoppedBy
 
-\b
 Pods in the cluster without a node use no resources, unless they have a nominated node. Nothing is evicted."""
 
 _DEFAULT_LIMIT: Final = 100_000

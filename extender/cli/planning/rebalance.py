@@ -38,7 +38,6 @@ Examples:
   extender rebalance -f cluster.json.gz --fix -o json
   extender rebalance --for web-7f4b -n shop --apply   evict, prove each step again, stop at the first surprise
 
-\b
 Nothing is evicted without --apply. Each eviction respects PodDisruptionBudgets. Pods without a controller, pods with
 karpenter.sh/do-not-disrupt=true or cluster-autoscaler.kubernetes.io/safe-to-evict=false are not moved.
 Wait after each printed eviction until the new pod has a node. The same seed gives the same plan."""

@@ -35,13 +35,13 @@ Examples:
   extender what-if -f cluster.json --sweep scenarios.yaml --results results.jsonl --jobs 0
   extender what-if -f cluster.json --taint node-7=dedicated=gpu:NoSchedule --label node-7=disk-
 
-\b
 A controller replaces its pod: the answer shows the new pod under the old name. A pod without a controller is lost.
 A drain leaves DaemonSet and mirror pods in place, and respects PodDisruptionBudgets as kubectl drain does.
 All pods without a node are placed in queue order. The same seed gives the same answer.
 
 \b
-A sweep file has scenarios with these flags, without dashes; * stands for each node, each value or each type of node:
+A sweep file has scenarios with these flags, without dashes. * stands for
+each node, each value or each type of node:
   scenarios:
   - drain: "*"
   - lose: topology.kubernetes.io/zone=*

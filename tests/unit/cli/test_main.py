@@ -2,6 +2,7 @@
 
 import errno
 import io
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from extender import __version__
+from extender.cli.main import COMMANDS
 from extender.cli.recording_options import read_inputs
 
 NODE = '{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"},"status":{"allocatable":{"pods":"10"}}}'
@@ -50,6 +52,14 @@ def test_the_help_of_each_command_has_examples(extender: Command, arguments: tup
     assert example in out
     assert "[[" not in out
     assert "completion" not in out
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"schedule", "serve"}))
+def test_the_text_of_a_help_fits_80_columns(extender: Command, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """Text is indented by two columns, an example by more. The terminal would break a longer line within a word."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = extender(command, "--help")[1].splitlines()
+    assert [line for line in lines if re.match(r"  \S", line) and len(line) > 80] == []
 
 
 @pytest.mark.parametrize(
