@@ -1,8 +1,8 @@
 """Resource quantities: text such as `1500m` or `2Gi`, and the integers the scheduler computes with.
 
 As upstream, a quantity has one of two representations, which differ on overflow. An int64 amount (`int64Amount`) is
-an int64 and a power of ten; an overflow yields 0. A decimal amount (`infDecAmount`) has any number of digits and is
-rounded up to nano units; an overflow wraps around.
+an int64 and a power of ten; an overflow wraps around or yields 0. A decimal amount (`infDecAmount`) has any number of
+digits and is rounded up to nano units; an overflow wraps around.
 
 Source: apimachinery/pkg/api/resource/quantity.go, Quantity, ParseQuantity (1.36).
 """
@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 MAX_INT64: Final = 2**63 - 1
 _NANO: Final = -9
 _SAFE_INT64_DIGITS: Final = 18
+_WRAPPING_SHIFTS: Final = (1, 2, 3, 6, 9)
+"""Powers of ten with which upstream multiplies without a loop, so that an overflow wraps around."""
 _MAX_LENGTH: Final = 4096
 _MAX_EXPONENT: Final = 4096
 """The largest exponent accepted, so that a short text cannot become a huge number."""
@@ -40,8 +42,8 @@ class Quantity(NamedTuple):
     def scaled_value(self, scale: int) -> int:
         """Round the value to units of 10**`scale` and return it as an int64.
 
-        An int64 amount is rounded away from zero, and an overflow yields 0. A decimal amount is rounded up, and an
-        overflow wraps around.
+        An int64 amount is rounded away from zero; an overflow wraps around if the number is multiplied by a power in
+        `_WRAPPING_SHIFTS`, and yields 0 otherwise. A decimal amount is rounded up, and an overflow wraps around.
         """
         return _scale_int64_amount(self, scale) if self.is_int64_amount else _scale_decimal_amount(self, scale)
 
@@ -87,10 +89,13 @@ def _wrap_int64(number: int) -> int:
 
 
 def _scale_int64_amount(quantity: Quantity, scale: int) -> int:
+    # Source: apimachinery/pkg/api/resource/math.go, positiveScaleInt64 (1.36).
     shift = quantity.scale - scale
     if shift >= 0:
         result = quantity.unscaled * _compute_power_of_ten(shift)
-        return result if _fits_int64(result) else 0
+        if _fits_int64(result):
+            return result
+        return _wrap_int64(result) if shift in _WRAPPING_SHIFTS else 0
     magnitude = -(-abs(quantity.unscaled) // _compute_power_of_ten(-shift))
     return magnitude if quantity.unscaled > 0 else -magnitude
 

@@ -48,6 +48,8 @@ QUANTITIES = {
     "zeros": ("000", 0, 0),
     "surrounding spaces": (" 5 ", 5, 5000),
     "ten exa exceed int64": ("10E", 0, 0),
+    "sixteen digits wrap around in thousandths": ("9223372036854776", 9223372036854776, -9223372036854775616),
+    "giga wrap around, and are zero in thousandths": ("18446744073710G", 448384000, 0),
     "nineteen digits are exact": ("9223372036854775807", MAX, -1000),
 }
 
