@@ -78,7 +78,8 @@ class ImageLocality:
             if image_state is not None:
                 spread = len(image_state.rows) / len(snapshot)
                 size = int(float(image_state.size) * spread)
-                sums += nodes.take(image_state.get_mask(len(snapshot))) * np.int64(size * uses)
+                amount = np.uint64(size * uses % 2**64).astype(np.int64)  # wraps around as in Go
+                sums += nodes.take(image_state.get_mask(len(snapshot))) * amount
                 has_any_image = True
         max_threshold = _MAX_CONTAINER_THRESHOLD * images.count
         if not has_any_image and images.count:
