@@ -2,7 +2,7 @@
 
 Only fields that scheduling reads are set. Objects printed by `kubectl get` have these fields and are not changed.
 
-Source: pkg/apis/core/v1/defaults.go, SetDefaults_Pod; pkg/apis/resource/v1/defaults.go,
+Source: pkg/apis/core/v1/defaults.go, SetDefaults_Namespace, SetDefaults_Pod; pkg/apis/resource/v1/defaults.go,
 SetDefaults_ExactDeviceRequest (1.36).
 """
 
@@ -33,7 +33,7 @@ from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Container, Pod, PodSpec
 from extender.api.kinds.pod_group import PodGroup
 from extender.api.kinds.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
-from extender.api.kinds.workload import ReplicaSet, ReplicationController, Service, StatefulSet
+from extender.api.kinds.workload import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from extender.api.pod_level_defaults import default_pod_level_resources
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -53,6 +53,7 @@ _NAMESPACED_KINDS: Final = (
     PodGroup,
     CompositePodGroup,
 )
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 def set_defaults(obj: T) -> T:
@@ -64,6 +65,9 @@ def set_defaults(obj: T) -> T:
         return obj if spec is obj.spec else replace(obj, spec=spec)
     if isinstance(obj, Node) and obj.status.capacity and not obj.status.allocatable:
         return replace(obj, status=replace(obj.status, allocatable=obj.status.capacity))
+    if isinstance(obj, Namespace):
+        labels = {**obj.metadata.labels, _NAME_LABEL: obj.metadata.name}
+        return replace(obj, metadata=replace(obj.metadata, labels=labels))
     if isinstance(obj, StorageClass) and obj.volume_binding_mode is None:
         return replace(obj, volume_binding_mode="Immediate")
     if isinstance(obj, ResourceClaim):

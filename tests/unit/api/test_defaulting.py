@@ -12,6 +12,7 @@ from extender.api.kinds.meta import ObjectMeta
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.storage import StorageClass
+from extender.api.kinds.workload import Namespace
 
 
 def make_pod(**spec: Any) -> Pod:
@@ -46,6 +47,11 @@ def test_host_ports_default_to_container_ports_with_host_networking(host_network
 def test_allocatable_defaults_to_capacity() -> None:
     node = from_builtins({"status": {"capacity": {"cpu": 4}}}, Node)
     assert set_defaults(node).status.allocatable == {"cpu": 4}
+
+
+def test_a_namespace_is_labeled_with_its_name() -> None:
+    namespace = Namespace(metadata=ObjectMeta(name="shop", labels={"team": "a", "kubernetes.io/metadata.name": "other"}))
+    assert set_defaults(namespace).metadata.labels == {"team": "a", "kubernetes.io/metadata.name": "shop"}
 
 
 def test_a_storage_class_binds_immediately_by_default() -> None:
