@@ -24,12 +24,13 @@ from extender.analysis.input.object_documents import (
 )
 from extender.analysis.input.workload_pods import count_replicas, list_workload_pods, make_workload_pods
 from extender.analysis.input.workloads import WORKLOAD_VERSIONS, Workload
-from extender.api.defaulting import set_defaults, set_priority
+from extender.api.defaulting import set_defaults, set_priority, set_storage_class
 from extender.api.defaults import DEFAULT_NAMESPACE
 from extender.api.kinds.disruption import PriorityClass
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node, NodeStatus
 from extender.api.kinds.pod import Pod
+from extender.api.kinds.storage import PersistentVolumeClaim, StorageClass
 from extender.api.scheme import KINDS
 from extender.api.validation import validate_object
 from extender.basics.input_limits import MAX_WORKLOAD_PODS
@@ -346,10 +347,8 @@ class _RecordingReader:
             raise InputError(self._errors)
         recorded_kinds = self._recorded_kinds | {type(obj).__name__ for obj in self._objects.values()}
         workload_pods = self._expand_workloads()
-        objects = self._objects.values()
-        priority_classes = {obj.metadata.name: obj for obj in objects if isinstance(obj, PriorityClass)}
         return Recording(
-            tuple(set_priority(obj, priority_classes) if isinstance(obj, Pod) else obj for obj in objects),
+            tuple(self._admit_objects()),
             self._config.value if self._config else None,
             str(self._config.location) if self._config else "",
             self._skipped,
@@ -359,6 +358,19 @@ class _RecordingReader:
             workload_pods,
             self._kubernetes_version,
         )
+
+    def _admit_objects(self) -> Iterator[KubernetesObject]:
+        """Yield the objects, with the values that admission plugins of an API server take from other objects."""
+        objects = self._objects.values()
+        priority_classes = {obj.metadata.name: obj for obj in objects if isinstance(obj, PriorityClass)}
+        storage_classes = [obj for obj in objects if isinstance(obj, StorageClass)]
+        for obj in objects:
+            if isinstance(obj, Pod):
+                yield set_priority(obj, priority_classes)
+            elif isinstance(obj, PersistentVolumeClaim):
+                yield set_storage_class(obj, storage_classes)
+            else:
+                yield obj
 
     def _expand_workloads(self) -> dict[str, tuple[str, ...]]:
         """Add the missing pods of all workloads; return the keys of all pods of each workload."""

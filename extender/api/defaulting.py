@@ -6,7 +6,7 @@ Source: pkg/apis/core/v1/defaults.go, SetDefaults_Namespace, SetDefaults_Pod; pk
 SetDefaults_ExactDeviceRequest (1.36).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ from extender.api.kinds.devices import (
     ResourceClaimTemplate,
 )
 from extender.api.kinds.disruption import PodDisruptionBudget, PriorityClass
-from extender.api.kinds.meta import KubernetesObject
+from extender.api.kinds.meta import KubernetesObject, ObjectMeta
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Container, Pod, PodSpec
 from extender.api.kinds.pod_group import PodGroup
@@ -52,6 +52,10 @@ _NAMESPACED_KINDS: Final = (
     ResourceClaimTemplate,
     PodGroup,
     CompositePodGroup,
+)
+_DEFAULT_CLASS_ANNOTATIONS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
 )
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
@@ -95,6 +99,28 @@ def set_priority(pod: Pod, priority_classes: Mapping[str, PriorityClass]) -> Pod
     if priority_class and pod.spec.preemption_policy is None:
         changes["preemption_policy"] = priority_class.preemption_policy
     return replace(pod, spec=replace(pod.spec, **changes))
+
+
+def set_storage_class(claim: PersistentVolumeClaim, classes: Iterable[StorageClass]) -> PersistentVolumeClaim:
+    """Return *claim* with the default class if it has none: the newest of *classes* with that annotation.
+
+    A claim of an API server, which has a UID, is returned unchanged.
+
+    Source: plugin/pkg/admission/storage/storageclass/setdefault/admission.go, claimDefaulterPlugin.Admit;
+    pkg/volume/util/storageclass.go, GetDefaultClass (1.36).
+    """
+    if claim.metadata.uid or claim.spec.storage_class_name is not None:
+        return claim
+    names = [
+        meta.name
+        for meta in sorted((item.metadata for item in classes), key=_get_age_order)
+        if "true" in map(meta.annotations.get, _DEFAULT_CLASS_ANNOTATIONS)
+    ]
+    return replace(claim, spec=replace(claim.spec, storage_class_name=names[0])) if names else claim
+
+
+def _get_age_order(meta: ObjectMeta) -> tuple[float, str]:
+    return -meta.creation_timestamp.timestamp() if meta.creation_timestamp else 0.0, meta.name
 
 
 def _default_pod_spec(spec: PodSpec) -> PodSpec:

@@ -27,13 +27,12 @@ from extender.api.kinds.affinity import (
 from extender.api.kinds.meta import KubernetesObject, LabelSelector, ObjectMeta, OwnerReference
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod, PodSpec
-from extender.api.kinds.storage import PersistentVolumeClaim, StorageClass
+from extender.api.kinds.storage import PersistentVolumeClaim
 from extender.api.kinds.volumes import PersistentVolumeClaimVolumeSource, Volume
 from extender.api.kinds.workload import ReplicaSet, ReplicaSetSpec
 from extender.api.matching import get_required_node_affinity
 from extender.api.tolerations import find_untolerated_taint
 
-_DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 _FINISHED_PHASES: Final = ("Succeeded", "Failed")
 
 _DAEMON_TOLERATIONS: Final = tuple(
@@ -229,7 +228,7 @@ def _make_stateful_pods(workload: Workload, owner: OwnerReference, objects: list
         }
         pods.append(_make_pod(workload, name, owner, spec, labels))
         claims += [
-            _make_claim(claim_template, claim_names[claim_template.metadata.name], namespace, objects)
+            _make_claim(claim_template, claim_names[claim_template.metadata.name], namespace)
             for claim_template in workload.spec.volume_claim_templates
             if claim_names[claim_template.metadata.name] not in existing_claims
         ]
@@ -246,25 +245,9 @@ def _add_claims(spec: PodSpec, claim_names: Mapping[str, str]) -> PodSpec:
     return replace(spec, volumes=tuple(volumes))
 
 
-def _make_claim(
-    template: PersistentVolumeClaim, name: str, namespace: str, objects: Iterable[KubernetesObject]
-) -> PersistentVolumeClaim:
-    """Make a claim from a template. If the template has no class, the claim gets the default class of the cluster.
-
-    Source: plugin/pkg/admission/storage/storageclass/setdefault/admission.go, claimDefaulterPlugin.Admit (1.36).
-    """
-    claim = replace(template, metadata=replace(template.metadata, name=name, namespace=namespace))
-    if claim.spec.storage_class_name is None:
-        default_class = next(
-            (
-                obj.metadata.name
-                for obj in objects
-                if isinstance(obj, StorageClass) and obj.metadata.annotations.get(_DEFAULT_CLASS) == "true"
-            ),
-            None,
-        )
-        claim = replace(claim, spec=replace(claim.spec, storage_class_name=default_class))
-    return set_defaults(claim)
+def _make_claim(template: PersistentVolumeClaim, name: str, namespace: str) -> PersistentVolumeClaim:
+    """Make a claim from a template."""
+    return set_defaults(replace(template, metadata=replace(template.metadata, name=name, namespace=namespace)))
 
 
 def _make_daemon_pods(workload: Workload, owner: OwnerReference, objects: list[KubernetesObject]) -> Iterator[Pod]:

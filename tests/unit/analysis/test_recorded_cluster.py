@@ -15,7 +15,7 @@ from extender.analysis.recorded_cluster import Recording, check_nodes, load_cach
 from extender.api.kinds.devices import ResourceClaim, ResourceClaimTemplate
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.storage import StorageClass
+from extender.api.kinds.storage import PersistentVolumeClaim, StorageClass
 from extender.api.kinds.workload import Service
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
@@ -230,6 +230,22 @@ def test_a_priority_class_is_resolved_unless_the_pod_has_a_priority(
     pod = read_cluster(tmp_path, f"apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec: {spec}\n").objects[0]
     assert isinstance(pod, Pod)
     assert pod.spec.priority == priority
+
+
+def test_a_claim_of_a_file_gets_the_default_class(tmp_path: Path) -> None:
+    text = """
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: fast, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
+provisioner: disks.example.com
+"""
+    claims = [obj for obj in read_cluster(tmp_path, text).objects if isinstance(obj, PersistentVolumeClaim)]
+    assert [(claim.metadata.name, claim.spec.storage_class_name) for claim in claims] == [("data", "fast")]
 
 
 def test_an_object_without_missing_defaults_is_unchanged(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from extender.api.codec import from_builtins
-from extender.api.defaulting import set_defaults, set_priority
+from extender.api.defaulting import set_defaults, set_priority, set_storage_class
 from extender.api.kinds.devices import ExactDeviceRequest, ResourceClaim
 from extender.api.kinds.disruption import PriorityClass
 from extender.api.kinds.meta import ObjectMeta
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.storage import StorageClass
+from extender.api.kinds.storage import PersistentVolumeClaim, StorageClass
 from extender.api.kinds.workload import Namespace
 
 
@@ -50,7 +50,8 @@ def test_allocatable_defaults_to_capacity() -> None:
 
 
 def test_a_namespace_is_labeled_with_its_name() -> None:
-    namespace = Namespace(metadata=ObjectMeta(name="shop", labels={"team": "a", "kubernetes.io/metadata.name": "other"}))
+    labels = {"team": "a", "kubernetes.io/metadata.name": "other"}
+    namespace = Namespace(metadata=ObjectMeta(name="shop", labels=labels))
     assert set_defaults(namespace).metadata.labels == {"team": "a", "kubernetes.io/metadata.name": "shop"}
 
 
@@ -89,3 +90,37 @@ def test_the_priority_is_that_of_the_priority_class(
 ) -> None:
     pod = set_priority(make_pod(**spec), {"high": HIGH})
     assert (pod.spec.priority, pod.spec.preemption_policy) == (priority, preemption_policy)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "spec", "class_name"),
+    [
+        ({}, {}, "a-new"),
+        ({}, {"storageClassName": "other"}, "other"),
+        ({}, {"storageClassName": ""}, ""),
+        ({"uid": "1"}, {}, None),
+    ],
+    ids=["no class", "a class", "the empty class", "a claim of an API server"],
+)
+def test_a_claim_without_class_gets_the_newest_default_class(
+    metadata: dict[str, str], spec: dict[str, str], class_name: str | None
+) -> None:
+    annotations = {"storageclass.kubernetes.io/is-default-class": "true"}
+    beta_annotations = {"storageclass.beta.kubernetes.io/is-default-class": "true"}
+    classes = [
+        from_builtins({"metadata": meta}, StorageClass)
+        for meta in (
+            {"name": "newest", "creationTimestamp": "2026-03-01T00:00:00Z", "annotations": {}},
+            {"name": "undated", "annotations": annotations},
+            {"name": "b-new", "creationTimestamp": "2026-02-01T00:00:00Z", "annotations": annotations},
+            {"name": "a-new", "creationTimestamp": "2026-02-01T00:00:00Z", "annotations": beta_annotations},
+            {"name": "a-old", "creationTimestamp": "2026-01-01T00:00:00Z", "annotations": annotations},
+        )
+    ]
+    claim = from_builtins({"metadata": {"name": "c", **metadata}, "spec": spec}, PersistentVolumeClaim)
+    assert set_storage_class(claim, classes).spec.storage_class_name == class_name
+
+
+def test_a_claim_without_class_stays_so_if_no_class_is_the_default() -> None:
+    claim = PersistentVolumeClaim(metadata=ObjectMeta(name="c"))
+    assert set_storage_class(claim, [StorageClass(metadata=ObjectMeta(name="a"))]) is claim

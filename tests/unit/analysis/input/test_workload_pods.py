@@ -93,7 +93,7 @@ def test_the_pods_of_a_stateful_set_have_claims_of_their_own() -> None:
         "metadata": {"name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
     }
     existing = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
-    existing["metadata"] = {"name": "data-db-1", "namespace": "shop"}  # type: ignore[assignment]
+    existing["metadata"] = {"name": "data-db-1", "namespace": "shop", "uid": "1"}  # type: ignore[assignment]
     recording = read(
         make_workload("StatefulSet", "db", replicas=2, volumeClaimTemplates=[claim]), storage_class, existing
     )
