@@ -17,6 +17,7 @@ from extender.client import (
     connections,
     event_broadcaster,
     events,
+    extender,
     extender_transport,
     listwatch,
     transport,
@@ -161,6 +162,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     },
     "A watch event": {"64 MiB": (watch.MAX_EVENT_BYTES, 64 * MIB)},
     "Response of an HTTP extender": {"64 MiB": (extender_transport.MAX_RESPONSE_BYTES, 64 * MIB)},
+    "Scores in a response of an HTTP extender": {"100,000": (extender.MAX_PRIORITIES, 100_000)},
     "Recorded cluster (`-f`), plain or gunzipped": {"2 GiB": (_RECORDING, 2 * GIB)},
     "Recorded cluster in YAML": {
         "256 MiB": (input_limits.MAX_YAML_BYTES, 256 * MIB),

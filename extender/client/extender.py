@@ -11,7 +11,7 @@ Scheduler.extendersBinding (1.36).
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -37,6 +37,14 @@ RawObjectGetter = Callable[[KubernetesObject], msgspec.Raw]
 """Returns an object as raw JSON (`cache.raw_objects.RawObjectCache.get`)."""
 
 _TRAILING_CHARACTERS_ERROR = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
+
+
+MAX_PRIORITIES: Final = 100_000
+"""The maximum number of scores in a response: of the nodes of the largest cluster, each several times."""
+
+
+class _GoHostPriority(HostPriority, frozen=True, gc=False, rename="pascal", forbid_unknown_fields=True):
+    """A score with the names of the Go fields, and no other ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,21 +179,16 @@ class HttpExtender:
                     f'extender "{self.name}" claims a filtered node "{name}" which is not found in the input node list'
                 )
 
-    async def prioritize(self, args: ExtenderArgs) -> list[HostPriority]:
+    async def prioritize(self, args: ExtenderArgs) -> Sequence[HostPriority]:
         """Call prioritize; scores may have any range.
 
         Raises:
-            ExtenderError: the call failed.
+            ExtenderError: the call failed, or there are too many scores.
 
         Source: kube-scheduler/extender/v1/types.go, HostPriorityList; pkg/scheduler/schedule_one.go, prioritizeNodes
         (1.36).
         """
-        document = _extract_first_document(await self._post_args(self.config.prioritize_verb, args))
-        try:
-            priorities = [decode_fields_ignoring_case(raw) for raw in decode(document, list[msgspec.Raw])]
-        except DecodeError as error:
-            raise ExtenderError(str(error)) from error
-        return [_decode_priority(fields) for fields in priorities]
+        return _decode_priorities(await self._post_args(self.config.prioritize_verb, args))
 
     async def preempt(self, pod: Pod, victims_by_node: Mapping[str, NodeVictims]) -> Mapping[str, MetaVictims]:
         """Call preempt; return the nodes and victims that the extender accepts.
@@ -300,6 +303,22 @@ def _decode_field(fields: Mapping[str, msgspec.Raw], name: str, kind: type[T]) -
         return decode(fields.get(name, RAW_NULL), kind)
     except DecodeError as error:
         raise ExtenderError(f"invalid response: {name}: {error}") from error
+
+
+def _decode_priorities(body: bytes) -> Sequence[HostPriority]:
+    """Decode the response of prioritize. In Go's form, which most extenders have, it takes a thirtieth of the time."""
+    document = _extract_first_document(body)
+    if document.count(b"{") > MAX_PRIORITIES:
+        raise ExtenderError(f"invalid response: more than {MAX_PRIORITIES} scores")
+    try:
+        return msgspec.json.decode(document, type=list[_GoHostPriority])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        pass  # names in other cases, null, or invalid
+    try:
+        priorities = [decode_fields_ignoring_case(raw) for raw in decode(document, list[msgspec.Raw])]
+    except DecodeError as error:
+        raise ExtenderError(str(error)) from error
+    return [_decode_priority(fields) for fields in priorities]
 
 
 def _decode_priority(fields: Mapping[str, msgspec.Raw]) -> HostPriority:

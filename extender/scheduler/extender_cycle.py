@@ -239,7 +239,7 @@ def recheck_selected_node(
     return ScheduleFailure(status, _NO_NODE_FITS_ANY_MORE, diagnosis, nominated_node="")
 
 
-async def _run_extender_prioritize(extender: HttpExtender, args: ExtenderArgs) -> list[HostPriority]:
+async def _run_extender_prioritize(extender: HttpExtender, args: ExtenderArgs) -> Sequence[HostPriority]:
     """Return the extender's scores; an empty list if the call failed.
 
     Source: pkg/scheduler/schedule_one.go, prioritizeNodes (1.36).

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trustme
 
-from extender.client.extender import build_extenders
+from extender.client.extender import ExtenderArgs, build_extenders
 from extender.client.extender_transport import ExtenderError
 from extender.config.errors import ConfigError
 from extender.config.model import Extender, TLSConfig
@@ -178,3 +178,49 @@ def test_an_unreachable_extender_is_reported() -> None:
         await extender.close()
 
     run(main())
+
+
+SCORES = {
+    "Go's form": (b'[{"Host":"a","Score":1},{"Score":-2,"Host":"b"}] more', [("a", 1), ("b", -2)]),
+    "missing fields": (b'[{"Host":"a"},{"Score":2},{}]', [("a", 0), ("", 2), ("", 0)]),
+    "names in other cases": (b'[{"host":"a","SCORE":1}]', [("a", 1)]),
+    "null": (b'[{"Host":null,"Score":1},null]', [("", 1), ("", 0)]),
+    "unknown fields": (b'[{"Host":"a","Score":1,"Zone":{}}]', [("a", 1)]),
+    "no list": (b"null", []),
+    "as many as allowed": (b"[" + b'{"Host":"a"},' * 99_999 + b"{}]", [("a", 0)] * 99_999 + [("", 0)]),
+}
+
+
+def prioritize(body: bytes) -> list[tuple[str, int]]:
+    async def main() -> list[tuple[str, int]]:
+        async with ScriptedServer() as server:
+            (extender,) = build_extenders([Extender(url_prefix=server.url, prioritize_verb="prioritize")])
+            server.respond("POST /prioritize", Reply(body=body))
+            try:
+                priorities = await extender.prioritize(ExtenderArgs(POD, ["a"], list))
+            finally:
+                await extender.close()
+            return [(priority.host, priority.score) for priority in priorities]
+
+    return run(main())
+
+
+@pytest.mark.parametrize(("body", "scores"), SCORES.values(), ids=SCORES)
+def test_scores_that_go_accepts_are_accepted(body: bytes, scores: list[tuple[str, int]]) -> None:
+    """Source: kube-scheduler/extender/v1/types.go, HostPriorityList (1.36)."""
+    assert prioritize(body) == scores
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"[{}" + b",{}" * 100_000 + b"]", "more than 100000 scores"),
+        (b'[{"Host":"a","Score":9223372036854775808}]', "score: 9223372036854775808 is not an int64"),
+        (b'[{"Host":"a","Score":1.0}]', "score: Expected `int`, got `float`"),
+    ],
+    ids=["too many", "beyond 64 bits", "a fraction"],
+)
+def test_scores_are_rejected(body: bytes, message: str) -> None:
+    with pytest.raises(ExtenderError) as caught:
+        prioritize(body)
+    assert str(caught.value) == f"invalid response: {message}"
