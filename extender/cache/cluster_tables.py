@@ -147,6 +147,16 @@ class ClusterTables:
             self.pod_change_log.append(row)
             for pod in (self.pods_by_node.get(name) or {}).values():
                 self._add_or_remove_pod_at_row(pod, row, 1)
+        if self.nodes.has_many_unused_values(row):
+            self._drop_unused_values()
+
+    def _drop_unused_values(self) -> None:
+        """Free the taints, features and label values of removed nodes, and all results that have their ids."""
+        self.nodes.drop_unused_values()
+        self.selector_counts.invalidate_all_domains()
+        self.affinity_terms.invalidate_all_domains()
+        self.node_change_log.invalidate()
+        self.pod_change_log.invalidate()
 
     def remove_node(self, name: str) -> None:
         """Remove a node. Its pods stay in `pods_by_node` and are counted again if the node is added again.

@@ -91,6 +91,14 @@ PODS = st.tuples(
 STEPS = st.lists(
     st.one_of(NODES.map(lambda n: ("node", n)), PODS.map(lambda p: ("pod", p)), st.just(("gone", None))), max_size=40
 )
+REPLACEMENT_STEPS = st.lists(
+    st.one_of(
+        NODES.map(lambda n: ("node", n)),
+        PODS.map(lambda p: ("pod", p)),
+        st.integers(0, 7).map(lambda row: ("left", row)),
+    ),
+    max_size=30,
+)
 GROUPS = st.tuples(st.lists(PODS, min_size=1, max_size=4), st.sampled_from(["placed", "given up", "tried again"]))
 GROUP_STEPS = st.lists(
     st.one_of(
@@ -153,6 +161,45 @@ def test_hypotheses_of_pod_groups_share_cached_results(first: list[Any], steps: 
             for pod, name in names if outcome != "given up" else ():
                 cache.assume(pod, name)
                 placed.append(pod.metadata.uid)
+
+
+@settings(max_examples=120, suppress_health_check=list(HealthCheck))
+@given(first=st.lists(NODES, min_size=2, max_size=5), steps=REPLACEMENT_STEPS)
+def test_replaced_nodes_leave_the_results_of_a_new_cache(
+    first: list[Any], steps: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes with new names replace others, so ids are dropped again and again. Earlier snapshots have the old ids."""
+    monkeypatch.setattr("extender.cache.tables.node_table.MAX_UNUSED_VALUES", -4)
+    caching_runtime, fresh_runtime = wiring.make_runtime(cache_results=True), wiring.make_runtime(cache_results=False)
+    cache, rng, earlier = Cache(), Random(0), list[tuple[Pod, Snapshot, float, str | None]]()
+    for node in first:
+        cache.add_or_update_node(_node(*node))
+    for number, (kind, what) in enumerate(steps):
+        if kind == "node":
+            cache.add_or_update_node(_node(100 + number, *what[1:]))
+        elif kind == "left" and len(cache.names) > 1:
+            cache.remove_node(cache.names[what % len(cache.names)])
+        elif kind == "pod":
+            pod, seed = _pod(number, *what), rng.random()
+            with cache.read() as snapshot:
+                name = _select_node(pod, snapshot, caching_runtime, fresh_runtime, Random(seed))
+            copy = _copy(cache).snapshot()
+            assert name == _select_node(pod, copy, fresh_runtime, fresh_runtime, Random(seed))
+            earlier.append((pod, cache.snapshot(), seed, name))
+            if name is not None:
+                cache.assume(pod, name)
+    for pod, snapshot, seed, name in earlier:
+        assert name == _select_node(pod, snapshot, caching_runtime, fresh_runtime, Random(seed))
+
+
+def _copy(cache: Cache) -> Cache:
+    """Return a new cache with the same nodes in the same rows, and the same pods on them."""
+    copy = Cache()
+    for node in cache.nodes:
+        copy.add_or_update_node(node)
+    for pod in cache.assigned_pods.values():
+        copy.assume(pod.pod, pod.node_name)
+    return copy
 
 
 def _place_on_hypothesis(

@@ -112,3 +112,7 @@ class NodeCountsByKey(Generic[Key]):
             # older node labels.
             if counts.owner is not self._owner_token or keys & counts.domain_counts.keys():
                 self._counts[key] = counts.drop_domains(keys)
+
+    def invalidate_all_domains(self) -> None:
+        """Drop all sums by domain, because the ids of label values changed."""
+        self.invalidate_domains({key for counts in self._counts.values() for key in counts.domain_counts})

@@ -12,7 +12,7 @@ from extender.api.quantity import to_base_units
 from extender.basics.intern import InternPool
 from extender.cache.tables.arrays import widen
 from extender.cache.tables.images import ImageTable
-from extender.cache.tables.symbols import Symbols
+from extender.cache.tables.symbols import MAX_UNUSED_VALUES, Symbols
 
 ABSENT = -1
 """The id in a label column for nodes without the label."""
@@ -224,12 +224,35 @@ class NodeTable:
         for resource_id, amount in amounts.items():
             allocatable[resource_id, row] = amount
         columns.get_writable("allowed_pods")[row] = allowed_pods
+        columns.get_writable("unschedulable")[row] = node.spec.unschedulable
+        self._write_set_ids(row, node)
+        for key in self._label_columns:
+            self._write_label(key, row, node)
+
+    def _write_set_ids(self, row: int, node: Node) -> None:
+        symbols, columns = self.symbols, self.columns
         columns.get_writable("taint_set_id")[row] = symbols.taint_sets.intern(node.spec.taints)
         declared_features = frozenset(node.status.declared_features)
         columns.get_writable("feature_set_id")[row] = symbols.feature_sets.intern(declared_features)
-        columns.get_writable("unschedulable")[row] = node.spec.unschedulable
-        for key in self._label_columns:
-            self._write_label(key, row, node)
+
+    def has_many_unused_values(self, row: int) -> bool:
+        """Return whether an id of the node in *row*, which was written last, shows that most values are unused.
+
+        Each node has one list of taints, one set of features, and at most one value of a label.
+        """
+        set_columns = (self.columns.get("taint_set_id"), self.columns.get("feature_set_id"))
+        largest_id: int = max(column.item(row) for column in (*set_columns, *self._label_columns.values()))
+        return largest_id > 2 * len(self.names) + MAX_UNUSED_VALUES
+
+    def drop_unused_values(self) -> None:
+        """Replace `symbols` by new ones without the taints, features and label values that no node has.
+
+        All ids of these values change. Forks of the table keep the earlier symbols and ids.
+        """
+        self.symbols = self.symbols.without_node_values()
+        self._label_columns, self._owned_label_columns = {}, set()  # a column is made when it is next read
+        for row, node in enumerate(self.objects):
+            self._write_set_ids(row, node)
 
     def grow_resource_columns(self) -> None:
         """Grow the columns `allocatable` and `requested` to all resources in `symbols`."""

@@ -1,7 +1,7 @@
 """Intern values of a cluster as small integers: resource names, taints, features, label values and labels of pods.
 
-A value is interned when it is first needed. Ids are never reused, so all tables and snapshots of a cluster share one
-`Symbols`.
+A value is interned when it is first needed. Ids are never reused, so the tables and snapshots of a cluster share one
+`Symbols`. If most values of nodes are unused, the tables get new symbols; earlier snapshots keep theirs.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -15,6 +15,9 @@ from extender.basics.intern import Interner, InternerFork
 T = TypeVar("T")
 
 _MAX_MEMO_ENTRIES = 4096
+
+MAX_UNUSED_VALUES = 1024
+"""Limit of the taint lists, feature sets or values of one label that no node has, beyond the number of nodes."""
 
 _MAX_UNUSED_LABEL_KEYS = 4096
 """Limit of the label keys without values that are retained. The rules of one pod may name a thousand such keys."""
@@ -84,6 +87,12 @@ class Symbols:
         child.taint_sets, child.feature_sets = InternerFork(self.taint_sets), InternerFork(self.feature_sets)
         child._memo = {}
         return child
+
+    def without_node_values(self) -> "Symbols":
+        """Return symbols without taints, features and label values; all other values are shared, as in a fork."""
+        symbols = Symbols()
+        symbols.resources, symbols._pod_labels = self.resources, self._pod_labels
+        return symbols
 
     def get_or_create(self, key: Hashable, create: Callable[[], T]) -> T:
         """Return the cached value of *key*, or cache the result of *create*.
