@@ -38,6 +38,7 @@ from extender.extender_api import (
 from extender.extender_api.best_node import assumptions
 from extender.extender_api.body_reader import BodyReader
 from extender.extender_api.decision_log import DecisionLog
+from extender.framework import result_cache
 from extender.preemption import extender_victims
 from extender.scheduler import attempt_history
 from extender.serving import authentication, http_protocol, http_server
@@ -139,6 +140,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "4,096": (affinity_terms._MAX_CACHED_LABELS, 4096),
     },
     "Logs of changed nodes and pods": {"131,072": (history._BLOCK_SIZE * history._MAX_BLOCKS, 131_072)},
+    "Cached results of plugins for nodes: of filters; of scores": {"48 MiB each": (result_cache._MAX_BYTES, 48 * MIB)},
     "Attempts that pages show": {
         "1,000": (attempt_history.MAX_ATTEMPTS, 1000),
         "60 seconds": (attempt_history.MAX_SECONDS, 60),

@@ -7,7 +7,6 @@ Only results of plugins that implement `CacheableFilter` or `CacheableScore` are
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from random import Random
 from typing import Any, Generic, TypeVar
 
@@ -22,6 +21,9 @@ from extender.framework.status import Reason, Rejection
 
 _MAX_BYTES = 48 << 20
 """The approximate limit of the size of all tables of one kind, in bytes."""
+
+_TABLE_BYTES = 2048
+"""The approximate size of a table and its key without the entries of the nodes, in bytes."""
 
 _MAX_NODE_SETS = 4
 """The number of cached sets of feasible nodes."""
@@ -114,16 +116,20 @@ class ResultTable:
     Args:
         depends_on: what the plugins depend on. Either all or none of them depend on pods.
         snapshot: the snapshot for which the results are current.
-        byte_count: the approximate size of the table.
+        entries_byte_count: the approximate size of the entries of the nodes.
+
+    Attributes:
+        byte_count: the approximate size of the table in bytes.
     """
 
     __slots__ = ("_depends_on_all_nodes", "_position", "byte_count", "depends_on_pods", "node_count")
 
-    def __init__(self, depends_on: Iterable[DependsOn], snapshot: Snapshot, byte_count: int) -> None:
+    def __init__(self, depends_on: Iterable[DependsOn], snapshot: Snapshot, entries_byte_count: int) -> None:
         kinds = frozenset(depends_on)
         self.depends_on_pods = DependsOn.NODE_AND_PODS in kinds
         self._depends_on_all_nodes = DependsOn.ALL_NODES in kinds
-        self._position, self.node_count, self.byte_count = snapshot.position, len(snapshot), byte_count
+        self._position, self.node_count = snapshot.position, len(snapshot)
+        self.byte_count = _TABLE_BYTES + entries_byte_count
 
     def is_current(self, snapshot: Snapshot) -> bool:
         """Return whether the results are those of *snapshot*."""
@@ -318,11 +324,15 @@ class TableStore(Generic[TableT]):
 
     def add(self, key: TableKey, table: TableT) -> None:
         """Store *table*, and evict random tables if there are too many."""
-        max_tables = max(16, _MAX_BYTES // max(table.byte_count, 1))
+        max_tables = max(16, _MAX_BYTES // table.byte_count)
         self._tables.pop(key, None)
-        while len(self._tables) >= max_tables:
-            # Evict a random table: if the keys repeat in a cycle, the oldest table is the one that is needed next.
-            del self._tables[next(islice(self._tables, int(self._rng.random() * len(self._tables)), None))]
+        excess_count = len(self._tables) + 1 - max_tables
+        if excess_count > 0:
+            # Evict random tables: if the keys repeat in a cycle, the oldest table is the one that is needed next. Evict
+            # several of many tables, because listing the keys takes time.
+            evicted_count = max(excess_count, len(self._tables) // 64)
+            for evicted_key in self._rng.sample(list(self._tables), evicted_count):
+                del self._tables[evicted_key]
         self._tables[key] = table
 
 

@@ -129,7 +129,7 @@ def test_a_table_is_found_by_its_key() -> None:
 
 def test_random_tables_are_evicted_if_they_are_too_large() -> None:
     store = TableStore[ResultTable]("Filter", RUNNER, lambda plugin: plugin)
-    table = ResultTable([DependsOn.NODE], make_cluster().snapshot(), 2 << 20)  # room for 24
+    table = ResultTable([DependsOn.NODE], make_cluster().snapshot(), (2 << 20) - 2048)  # room for 24
     plugins = [(KeyedPlugin("A", key=number),) for number in range(30)]
     keys = [store.find(entries, frozenset(), make_pod())[1][0][0] for entries in plugins]
     for key in keys:
@@ -137,6 +137,19 @@ def test_random_tables_are_evicted_if_they_are_too_large() -> None:
     found = [store.find(entries, frozenset(), make_pod())[1][0][1] is table for entries in plugins]
     assert found.count(True) == 24
     assert found[-1]
+
+
+def test_a_store_has_at_most_24_576_tables_however_few_nodes_they_have() -> None:
+    store = TableStore[ResultTable]("Filter", RUNNER, lambda plugin: plugin)
+    small = ResultTable([DependsOn.NODE], make_cluster().snapshot(), 0)
+    for number in range(24_576):
+        store.add((number,), small)
+    assert len(store._tables) == 24_576
+    for number in range(24_576, 30_000):
+        store.add((number,), small)
+        assert 24_192 < len(store._tables) <= 24_576
+    store.add(("large",), ResultTable([DependsOn.NODE], make_cluster().snapshot(), (2 << 20) - 2048))
+    assert len(store._tables) == 24
 
 
 def test_a_node_set_is_reused_for_an_equal_mask() -> None:
