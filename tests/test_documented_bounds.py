@@ -12,7 +12,7 @@ from extender.analysis.input import input_files, object_decoding, object_documen
 from extender.api import pod_limits
 from extender.basics import input_limits
 from extender.cache import pod_signature
-from extender.cache.tables import affinity_terms, history, node_table, selector_counts, symbols
+from extender.cache.tables import affinity_terms, history, node_table, object_store, selector_counts, symbols
 from extender.client import (
     connections,
     event_broadcaster,
@@ -140,6 +140,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "4,096": (affinity_terms._MAX_CACHED_LABELS, 4096),
     },
     "Logs of changed nodes and pods": {"131,072": (history._BLOCK_SIZE * history._MAX_BLOCKS, 131_072)},
+    "Log of the written objects of one kind": {"8,192": (2 * object_store._MIN_RETAINED_KEYS, 8192)},
     "Cached results of plugins for nodes: of filters; of scores": {"48 MiB each": (result_cache._MAX_BYTES, 48 * MIB)},
     "Attempts that pages show": {
         "1,000": (attempt_history.MAX_ATTEMPTS, 1000),

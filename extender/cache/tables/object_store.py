@@ -14,7 +14,8 @@ _NO_OBJECTS: Mapping[str, Any] = MappingProxyType({})
 T = TypeVar("T", bound=KubernetesObject)
 
 
-_MIN_RETAINED_KEYS = 1 << 16
+_MIN_RETAINED_KEYS = 1 << 12
+"""The last keys that a log has if there are fewer objects. It costs less to read all objects than a longer log."""
 
 
 class _WriteLog:
@@ -26,11 +27,12 @@ class _WriteLog:
         self.first_revision = first_revision
         self.keys: list[str] = []
 
-    def append(self, key: str) -> None:
+    def append(self, key: str, object_count: int) -> None:
         self.keys.append(key)
-        if len(self.keys) > 2 * _MIN_RETAINED_KEYS:
-            del self.keys[:_MIN_RETAINED_KEYS]
-            self.first_revision += _MIN_RETAINED_KEYS
+        retained_count = max(_MIN_RETAINED_KEYS, object_count)
+        if len(self.keys) > 2 * retained_count:
+            self.first_revision += len(self.keys) - retained_count
+            del self.keys[:-retained_count]
 
 
 class ObjectStore:
@@ -80,7 +82,7 @@ class ObjectStore:
         write_log = self._write_logs.get(kind)
         if write_log is None:
             write_log = self._write_logs[kind] = _WriteLog(revision)
-        write_log.append(key)
+        write_log.append(key, len(self.get_by_kind(kind)))
         self._revisions[kind] = revision + 1
 
     def remove(self, kind: type[T], key: str) -> None:

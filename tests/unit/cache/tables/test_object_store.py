@@ -61,3 +61,21 @@ def test_a_store_returns_the_keys_written_since_a_revision() -> None:
         "the older snapshot does not see later writes"
     )
     assert snapshot.keys_written_since(PersistentVolume, revision + 1) is None
+
+
+def test_a_log_of_writes_has_at_most_8_192_keys_or_twice_as_many_as_objects() -> None:
+    cache = three_volumes()
+    for number in range(20_000):
+        cache.add_or_update_object(make_volume("abc"[number % 3]))
+        assert len(cache.snapshot().tables.objects._write_logs[PersistentVolume].keys) <= 8192
+    snapshot = cache.snapshot()
+    assert snapshot.revision(PersistentVolume) == 20_003
+    assert snapshot.keys_written_since(PersistentVolume, 20_000) == {"a", "b", "c"}
+    assert snapshot.keys_written_since(PersistentVolume, 20_003 - 4096) == {"a", "b", "c"}
+    assert snapshot.keys_written_since(PersistentVolume, 20_003 - 8193) is None
+
+    store = ObjectStore()
+    for number in range(20_000):
+        store.add_or_update(make_volume(f"v{number % 5000}"))
+    assert 8192 < len(store._write_logs[PersistentVolume].keys) <= 10_000
+    assert len(store.get_keys_written_since(PersistentVolume, 15_000) or ()) == 5000
