@@ -102,7 +102,13 @@ class ErrorProxy:
             async with self._session.request(
                 request.method, url, headers=headers, data=content, allow_redirects=False
             ) as reply:
-                return await self._forward(request, reply)
+                try:
+                    return await self._forward(request, reply)
+                finally:
+                    if reply.connection is not None and reply.connection.transport is not None:
+                        # The response is not complete. The socket closes at once, not when the API server answers the
+                        # end of TLS: then it would be open when the event loop ends.
+                        reply.connection.transport.abort()
         except aiohttp.ClientError:  # the API server is down, or it ended a watch
             return self._abort(request)
 
