@@ -1,5 +1,6 @@
 """The threads that change the cluster: one carries out the operations, one replaces the kubelets and controllers."""
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 from time import monotonic
@@ -213,9 +214,12 @@ _KINDS_TO_DELETE: Final = (
 )
 
 
-def delete_all(api: ApiClient, state: ClusterState) -> None:
-    """Delete all objects of the workload, without controllers: finalizers are removed."""
+def delete_all(api: ApiClient) -> None:
+    """Delete all objects of the workload, without controllers: finalizers are removed.
+
+    The objects are listed, because a kubelet may have replaced a volume after the end of the recording.
+    """
     for kind in _KINDS_TO_DELETE:
-        for obj in state.objects.get(kind, {}).values():
+        for obj in json.loads(api.list(kind))["items"]:
             api.delete(reference({**obj, "kind": kind}))
     api.delete_created()
