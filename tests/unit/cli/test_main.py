@@ -3,6 +3,7 @@
 import errno
 import io
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -192,6 +193,6 @@ def test_the_import_of_a_command_leaves_the_garbage_collector_enabled_and_its_ob
 def test_a_closed_stream_is_no_error(tmp_path: Path, closed: str, status: int, out: str) -> None:
     file = tmp_path / "c.yaml"
     file.write_text(f"{NODE}\n---\n{POD}\n")
-    command = f"{sys.executable} -m extender explain -f {file} {closed}"
+    command = f"{shlex.join([sys.executable, '-m', 'extender', 'explain', '-f', str(file)])} {closed}"
     process = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
     assert (process.returncode, process.stdout[: len(out)], process.stderr) == (status, out, "")

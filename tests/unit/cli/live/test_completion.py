@@ -86,6 +86,6 @@ def test_flags_of_the_processes_are_completed(
 def test_pods_of_the_live_cluster_are_completed(
     extender: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    install_kubectl(tmp_path, monkeypatch, f'echo "$@" > {tmp_path}/flags; echo pod/web-1; echo pod/db-0')
+    install_kubectl(tmp_path, monkeypatch, f'echo "$@" > "{tmp_path}/flags"; echo pod/web-1; echo pod/db-0')
     assert complete(extender, monkeypatch, "extender explain -n shop we") == ["web-1"]
     assert (tmp_path / "flags").read_text() == "get pods --output=name --request-timeout=3s --namespace=shop\n"

@@ -58,6 +58,7 @@ def test_without_a_command_the_usage_lists_all_commands(
 def test_the_help_of_a_command_has_the_name_by_which_kubectl_runs_it(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     assert run(monkeypatch, name, "--help") == 0
     assert capsys.readouterr().out.startswith(f"Usage: kubectl placement {name} [OPTIONS]")
 
@@ -91,7 +92,7 @@ def test_commands_and_flags_are_completed(words: list[str], completions: list[st
 def test_pods_are_completed_by_kubectl_with_the_flags_of_the_namespace(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    install_kubectl(tmp_path, monkeypatch, f'echo "$@" > {tmp_path}/flags; echo pod/web-1; echo pod/db-0')
+    install_kubectl(tmp_path, monkeypatch, f'echo "$@" > "{tmp_path}/flags"; echo pod/web-1; echo pod/db-0')
     assert list(kubectl_plugin.list_completions(["why", "-n", "shop", "--context=test", "we"])) == ["web-1", ":4"]
     assert (tmp_path / "flags").read_text() == ("get pods --output=name --request-timeout=3s -n shop --context=test\n")
 

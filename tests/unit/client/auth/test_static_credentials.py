@@ -69,7 +69,8 @@ def write_file(folder: Path, content: bytes) -> str:
 def test_the_settings_are_those_of_the_package_kubernetes(
     folder: Path, cluster: dict[str, Any], user: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy"):
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name.upper(), raising=False)
         monkeypatch.delenv(name, raising=False)
     want = Configuration()
     KubeConfigLoader(make_kubeconfig(cluster, user), "x", config_base_path=str(folder)).load_and_set(want)
