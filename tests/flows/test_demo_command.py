@@ -83,11 +83,12 @@ def serving() -> Iterator[list[str]]:
         try:
             assert process.stdout is not None
             yield [process.stdout.readline() for _ in range(4)]
-        finally:
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=60)
             assert (process.returncode, err) == (0, "")
             assert "Summary" in out
+        finally:
+            process.kill()  # after a failure, which would otherwise wait for the process
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
@@ -102,10 +103,13 @@ def test_with_serve_it_runs_for_kubectl_until_interrupted() -> None:
 
 
 def test_a_closed_pipe_ends_it_without_an_error() -> None:
-    child = subprocess.Popen([*DEMO, "--speed", "4"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    assert child.stdout.readline()
-    child.stdout.close()
-    assert child.stderr is not None
-    assert (child.stderr.read(), child.wait(20)) == ("", 0)
-    child.stderr.close()
+    command = [*DEMO, "--speed", "4"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline()
+            child.stdout.close()
+            assert child.stderr is not None
+            assert (child.stderr.read(), child.wait(60)) == ("", 0)
+        finally:
+            child.kill()  # after a failure, which would otherwise wait for the process

@@ -2,7 +2,6 @@
 
 import os
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -241,9 +240,7 @@ def test_an_open_stream_does_not_delay_the_end_of_the_process(tmp_path: Path, br
         page = browser.new_page(**READER_OPTIONS)  # type: ignore[arg-type]  # options of Playwright
         page.goto(f"{running.url}queue")
         expect(page.locator("#connection")).to_have_text("Live.")
-        start = time.monotonic()
         assert running.process.stop() == 0
-        assert time.monotonic() - start < 4.0
         page.close()
     assert "timeout graceful shutdown exceeded" not in running.process.output()  # uvicorn ended no stream by force
 

@@ -2,12 +2,14 @@
 
 import asyncio
 import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import unescape
 from pathlib import Path
 from threading import Event, Thread
 from urllib.error import HTTPError
@@ -22,23 +24,26 @@ DEMO = "docs/examples/demo/cluster.yaml"
 RunExtender = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture(scope="module")
-def process() -> Iterator[subprocess.Popen[str]]:
-    """The running command, with the option `--port 0`."""
+@contextmanager
+def run_ui() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run the command with the option `--port 0`; return the process and the address that it prints."""
     command = [sys.executable, "-m", "extender", "ui", "-f", DEMO, "--port", "0", "--no-browser"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        yield process
-        process.kill()
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            match = re.fullmatch(r"The pages are at (http://127\.0\.0\.1:\d+/ui/)\n", line)
+            assert match is not None, line
+            yield process, match.group(1)
+        finally:
+            process.kill()
 
 
 @pytest.fixture(scope="module")
-def url(process: subprocess.Popen[str]) -> str:
-    """The address that the command prints."""
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    match = re.fullmatch(r"The pages are at (http://127\.0\.0\.1:\d+/ui/)\n", line)
-    assert match is not None, line
-    return match.group(1)
+def url() -> Iterator[str]:
+    """The address of a running command."""
+    with run_ui() as (_, address):
+        yield address
 
 
 def test_the_pages_are_served_at_the_printed_address(url: str) -> None:
@@ -87,13 +92,15 @@ def test_a_live_cluster_is_shown_with_the_options_that_select_it(tmp_path: Path)
     with run_fake_cluster(tmp_path) as kubeconfig:
         command = [sys.executable, "-m", "extender", "ui", "--kubeconfig", str(kubeconfig), "--port", "0"]
         with subprocess.Popen([*command, "--no-browser"], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            address = process.stdout.readline().split()[-1]
-            with urlopen(f"{address}pods/default/web") as response:  # noqa: S310  loopback
-                html = response.read().decode()
-            process.terminate()
+            try:
+                assert process.stdout is not None
+                address = process.stdout.readline().split()[-1]
+                with urlopen(f"{address}pods/default/web") as response:  # noqa: S310  loopback
+                    html = response.read().decode()
+            finally:
+                process.terminate()  # also after a failure, which would otherwise wait for the process
     assert "fits on none of 1 node: 1 node has too little cpu" in html
-    assert f"extender explain --kubeconfig {kubeconfig} default/web" in html
+    assert f"extender explain --kubeconfig {shlex.quote(str(kubeconfig))} default/web" in unescape(html)
 
 
 @contextmanager
@@ -131,8 +138,9 @@ def test_an_invalid_port_is_rejected(extender: RunExtender) -> None:
     assert extender("ui", "-f", str(ROOT / DEMO), "--port", "65536", "--no-browser")[0] == 2
 
 
-def test_a_signal_ends_the_command_without_an_error(process: subprocess.Popen[str], url: str) -> None:
-    process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 0
-    assert process.stderr is not None
-    assert process.stderr.read() == ""
+def test_a_signal_ends_the_command_without_an_error() -> None:
+    with run_ui() as (process, _):
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""

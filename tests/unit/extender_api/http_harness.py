@@ -23,7 +23,7 @@ from extender.serving.health import Health
 from extender.serving.http_server import listen, serve_http
 from tests.build import make_cluster, make_node
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 
 def make_service(profile: Profile | None = None, **more: Any) -> ExtenderService:
