@@ -1,6 +1,7 @@
 """`extender mcp`: serve the questions about a cluster as tools of the Model Context Protocol, on stdio or HTTP."""
 
 import asyncio
+import signal
 import sys
 from importlib import import_module
 from typing import Annotated, Any, Final
@@ -68,7 +69,7 @@ def mcp(
     source.get()  # a wrong option is an error now, not in the first answer
     server = server_module.make_server(source)
     if not http:
-        asyncio.run(server.run_stdio_async())
+        _serve_stdio(server)
         return
     try:
         asyncio.run(_serve_http(server_module, server, port))
@@ -91,6 +92,18 @@ def _import_server() -> Any:
         raise typer.BadParameter(
             "needs the package mcp; install it with pip install 'kube-scheduler-extender[mcp]'", param_hint="mcp"
         ) from error
+
+
+def _serve_stdio(server: Any) -> None:
+    """Serve standard input until it ends, the client closes standard output, or Ctrl-C."""
+    # Python's own handler of Ctrl-C would wait for the thread that reads standard input.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        asyncio.run(server.run_stdio_async())
+    except BaseExceptionGroup as group:
+        if group.split(BrokenPipeError)[1] is not None:
+            raise
+        raise typer.Exit(_FAILED) from group
 
 
 async def _serve_http(server_module: Any, server: Any, port: int) -> None:

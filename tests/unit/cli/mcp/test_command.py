@@ -1,11 +1,14 @@
 """`extender mcp` as a process: the official client on stdio and over HTTP, and invalid options."""
 
 import asyncio
+import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -47,6 +50,27 @@ def http_url(cluster: str) -> Iterator[str]:
             process.terminate()
 
 
+@pytest.fixture
+def stdio_server(cluster: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a server on stdio that has answered its first request."""
+    arguments = [sys.executable, "-m", "extender", "mcp", "-f", cluster]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            send(process, INITIALIZE)
+            assert b'"serverInfo"' in process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+def send(process: subprocess.Popen[bytes], *messages: dict[str, Any]) -> None:
+    assert process.stdin is not None
+    process.stdin.writelines(json.dumps(message).encode() + b"\n" for message in messages)
+    process.stdin.flush()
+
+
 async def ask(client: Client) -> tuple[int, str, str]:
     tools = await client.list_tools()
     waiting = await client.call_tool("why_waiting", {"pod": "big"})
@@ -68,6 +92,22 @@ def test_a_client_asks_on_stdio(cluster: str) -> None:
             return await ask(client)
 
     check(asyncio.run(main()))
+
+
+def test_ctrl_c_ends_a_server_that_waits_for_its_input(stdio_server: subprocess.Popen[bytes]) -> None:
+    stdio_server.send_signal(signal.SIGINT)
+    assert stdio_server.wait(30) == -signal.SIGINT
+
+
+def test_a_client_that_ends_without_its_answer_leaves_no_error(stdio_server: subprocess.Popen[bytes]) -> None:
+    assert stdio_server.stdout is not None
+    assert stdio_server.stderr is not None
+    stdio_server.stdout.close()
+    send(stdio_server, {"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    assert stdio_server.stdin is not None
+    stdio_server.stdin.close()
+    assert stdio_server.wait(30) == 1
+    assert stdio_server.stderr.read() == b""
 
 
 def test_a_client_asks_over_http(http_url: str) -> None:
