@@ -163,11 +163,11 @@ def make_error_from_response(code: int, body: bytes) -> ApiError:
 
     Args:
         code: the HTTP status, 400 or above.
-        body: a Status in JSON; any other body (such as a proxy's page) is quoted in part.
+        body: a Status in JSON; any other body (such as a proxy's page) is quoted in part, in one line.
     """
     try:
         status = msgspec.json.decode(body, type=ApiStatus)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        text = body[:200].decode(errors="replace").strip()
+        text = " ".join(body[:200].decode(errors="replace").split())
         status = ApiStatus(message=f"the server returned status {code}" + (f": {text}" if text else ""))
     return make_error_from_status(msgspec.structs.replace(status, code=code))

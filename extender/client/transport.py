@@ -370,6 +370,8 @@ def _describe_error(error: aiohttp.ClientError | TimeoutError) -> str:
     """Describe a connection error without the representations of aiohttp's objects."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return str(error.certificate_error)
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        return f"no TLS connection ({error.os_error}); is this the port of the API server, and does it have https?"
     if isinstance(error, aiohttp.ClientConnectorError):
         is_system_error = error.os_error.errno in errno.errorcode  # the resolver has its own error numbers
         return os.strerror(error.os_error.errno or 0).lower() if is_system_error else str(error.os_error)

@@ -145,3 +145,24 @@ def test_a_closed_watch_leaves_no_connection_even_without_close_notify(tmp_path:
                 assert count_connections(server.port) == 0
 
     run(main())
+
+
+def test_a_server_without_tls_is_named(tmp_path: Path) -> None:
+    """OpenSSL numbers its errors from 1, which is EPERM for a system call: operation not permitted."""
+    certificates = Certificates(tmp_path)
+
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async def main() -> None:
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            async with connected(certificates.kubeconfig(url)) as transport:
+                with pytest.raises(
+                    UnreachableError, match=r"no TLS connection \(\[SSL.*\); is this the port of the API"
+                ):
+                    await transport.call(GET)
+
+    run(main())
