@@ -17,6 +17,7 @@ _BAR_WIDTH: Final = 30
 _MIN_TEXT_WIDTH: Final = 24
 _SECONDS_BETWEEN_LINES: Final = 30.0
 _BOLD, _RED, _GREEN, _RESET = "\033[1m", "\033[31m", "\033[32m", "\033[0m"
+_RESULT: Final = re.compile(r"(?:  |\S+: )fits on (none)?")
 _LAST_COLUMN: Final = re.compile(r"(?:.*\S {2,}|\s*)(?=\S)")
 
 
@@ -55,18 +56,22 @@ def write_text(text: str, output: TextIO | None = None) -> None:
         return
     width = shutil.get_terminal_size().columns
     has_colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    previous_line = ""
     for line in make_visible(text).splitlines():
-        start, end = _choose_colour(line) if has_colours else ("", "")
+        start, end = _choose_colour(line, previous_line) if has_colours else ("", "")
         output.write(f"{start}{_wrap(line, width)}{end}\n")
+        previous_line = line
 
 
-def _choose_colour(line: str) -> tuple[str, str]:
-    """Return the escape sequences before and after a line: titles are bold, results red or green."""
-    if line.startswith("  fits on none"):
-        return _RED, _RESET
-    if line.startswith("  fits on "):
-        return _GREEN, _RESET
-    return (_BOLD, _RESET) if line[:1].strip() else ("", "")
+def _choose_colour(line: str, previous_line: str) -> tuple[str, str]:
+    """Return the escape sequences before and after a line: titles are bold, results red or green.
+
+    A title is the first line, or follows an empty one. A table without an indent has only one title.
+    """
+    result = _RESULT.match(line)
+    if result is not None:
+        return _RED if result[1] else _GREEN, _RESET
+    return (_BOLD, _RESET) if line[:1].strip() and not previous_line else ("", "")
 
 
 def _wrap(line: str, width: int) -> str:

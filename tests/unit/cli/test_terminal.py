@@ -81,6 +81,21 @@ def test_a_terminal_shows_titles_in_bold_and_results_in_colour(monkeypatch: pyte
     assert write_at_terminal(monkeypatch, "  fits on none\n", 80) == "\033[31m  fits on none\033[0m\n"
 
 
+def test_only_the_title_of_a_table_is_bold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of `extender fits` has no indent."""
+    monkeypatch.setenv("TERM", "xterm")
+    text = write_at_terminal(monkeypatch, "POD  FITS\na       1\n\nTotals\nb       2\n", 80)
+    assert text == "\033[1mPOD  FITS\033[0m\na       1\n\n\033[1mTotals\033[0m\nb       2\n"
+
+
+def test_the_line_of_a_brief_result_is_in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    text = write_at_terminal(monkeypatch, "shop/a: fits on 6 of 12 nodes\n", 80)
+    assert text == "\033[32mshop/a: fits on 6 of 12 nodes\033[0m\n"
+    text = write_at_terminal(monkeypatch, "shop/b: fits on none of 12 nodes: x\n", 80)
+    assert text == "\033[31mshop/b: fits on none of 12 nodes: x\033[0m\n"
+
+
 def test_long_lines_are_wrapped_below_their_last_column(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (
         write_at_terminal(monkeypatch, REPORT, 60, no_colour="1")
