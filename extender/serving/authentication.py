@@ -183,7 +183,11 @@ class Authenticator:
         return result
 
     async def _review_token(self, token: str, reviewer: Reviewer) -> UserInfo | str | None:
-        """Return the user of *token*, or the reason why it is invalid; None if the review failed."""
+        """Return the user of *token*, or that it is invalid; None if the review failed.
+
+        Source: apiserver/pkg/authentication/authenticatorfactory/delegating.go, DelegatingAuthenticatorConfig.New
+        (1.36).
+        """
         start_time = self.now()
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         try:
@@ -192,8 +196,8 @@ class Authenticator:
             self.metrics.observe_review("authn", "<error>", self.now() - start_time)
             return None
         self.metrics.observe_review("authn", "201", self.now() - start_time)
-        if not status.authenticated:
-            return status.error or "not authenticated"
+        if not status.authenticated:  # with an error, such as a webhook that does not answer, it is not cached
+            return None if status.error else "not authenticated"
         groups = _add_authenticated_group(status.user.username, status.user.groups)
         return UserInfo(status.user.username, status.user.uid, groups, dict(status.user.extra))
 

@@ -53,11 +53,20 @@ def test_a_token_is_reviewed_once_until_its_cache_entry_expires() -> None:
 
 
 def test_an_invalid_token_is_rejected_and_cached_too() -> None:
-    reviewer = FakeReviewer({"authenticated": False, "error": "invalid"})
+    reviewer = FakeReviewer({"authenticated": False})
     tested = make_authenticator(reviewer, [0.0])
     assert run(tested.authenticate(TOKEN, None)) is None
     assert run(tested.authenticate(TOKEN, None)) is None
     assert len(reviewer.specs) == 1
+
+
+def test_a_token_that_the_api_server_could_not_check_is_reviewed_again() -> None:
+    """Source: apiserver/pkg/authentication/token/cache/cached_token_authenticator.go, cacheErrs (1.36)."""
+    tested = make_authenticator(FakeReviewer({"authenticated": False, "error": "no answer of the webhook"}, ANN), [0.0])
+    assert run(tested.authenticate(TOKEN, None)) is None
+    user = run(tested.authenticate(TOKEN, None))
+    assert user is not None
+    assert user.name == "ann"
 
 
 def test_requests_with_one_token_share_a_review_even_if_the_first_is_cancelled() -> None:
