@@ -144,6 +144,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "Cached results of plugins for nodes: of filters; of scores": {"48 MiB each": (result_cache._MAX_BYTES, 48 * MIB)},
     "Attempts that pages show": {
         "1,000": (attempt_history.MAX_ATTEMPTS, 1000),
+        "16 KiB": (attempt_history.MAX_MESSAGE_LENGTH, 16 * KIB),
         "60 seconds": (attempt_history.MAX_SECONDS, 60),
     },
     "Events that are not written yet; events that may become a series": {

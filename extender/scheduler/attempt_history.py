@@ -5,12 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from extender.basics.input_limits import shorten
 from extender.framework.observer import PluginObserver
 from extender.framework.status import Code
 
 MAX_ATTEMPTS: Final = 1000
 MAX_SECONDS: Final = 60
 """The limits of the history: the number of attempts, and the number of seconds with counts."""
+
+MAX_MESSAGE_LENGTH: Final = 16 * 1024
+"""The limit of the characters of a message. The message of an HTTP extender may have 64 MiB."""
 
 _CYCLE_POINTS: Final = frozenset(
     ("PreFilter", "Filter", "PostFilter", "PreScore", "Score", "NormalizeScore", "Reserve", "Permit")
@@ -112,6 +116,8 @@ class AttemptHistory:
         """Add an attempt."""
         if self.plugin_timer is not None:
             attempt = replace(attempt, plugin_seconds=self.plugin_timer.take_seconds(attempt.uid))
+        if len(attempt.message) > MAX_MESSAGE_LENGTH:
+            attempt = replace(attempt, message=shorten(attempt.message, MAX_MESSAGE_LENGTH))
         self._attempts.append(attempt)
         second = int(attempt.time)
         if not self._counts or self._counts[-1].second != second:

@@ -1,5 +1,7 @@
 """The last attempts to schedule pods, and their numbers per second."""
 
+from dataclasses import replace
+
 from extender.framework.status import Code
 from extender.scheduler.attempt_history import AttemptCounts, AttemptHistory, AttemptRecord, PluginTimer
 from tests.build import make_node, make_pod
@@ -18,6 +20,15 @@ def test_the_newest_attempts_come_first_and_old_ones_are_dropped() -> None:
     assert len(history.list_attempts(5000)) == 1000
     assert history.list_attempts_of_pod("uid-0") == []
     assert [attempt.time for attempt in history.list_attempts_of_pod("uid-1")] == [1.0]
+
+
+def test_a_message_of_more_than_16_384_characters_is_cut_because_the_error_of_an_extender_may_be_long() -> None:
+    history = AttemptHistory()
+    for length in (16_384, 16_385):
+        history.record(replace(make_attempt(1.0), message="x" * length))
+    cut, whole = (attempt.message for attempt in history.list_attempts(2))
+    assert whole == "x" * 16_384
+    assert cut == "x" * 16_384 + "... (16385 characters)"
 
 
 def test_attempts_are_counted_by_the_second_in_which_they_end() -> None:
