@@ -266,7 +266,7 @@ class Writer:
         try:
             return await self._bind_once(binding, is_allowed)
         except (UnreachableError, InvalidResponseError) as error:
-            if not _is_outcome_unknown(error):
+            if not is_outcome_unknown(error):
                 raise
             return await self._resolve_unknown_outcome(binding, error, is_allowed, may_resend)
 
@@ -303,7 +303,7 @@ class Writer:
             except FencedError:
                 raise
             except ApiError as error:  # a rejection says nothing about the earlier request
-                if _is_outcome_unknown(error):
+                if is_outcome_unknown(error):
                     expiry_time = max(expiry_time, loop.time() + _get_execution_seconds(error))
         raise AssertionError("the delays do not end")
 
@@ -363,7 +363,7 @@ class _PodBinding:
     body: Body
 
 
-def _is_outcome_unknown(error: ApiError) -> bool:
+def is_outcome_unknown(error: ApiError) -> bool:
     """Return whether the request may have been executed."""
     return isinstance(error, InvalidResponseError) or (isinstance(error, UnreachableError) and error.maybe_sent)
 

@@ -25,6 +25,9 @@ class ApiCall:
         subresource: `status`, `binding` or empty.
         strategic: whether a patch is a strategic merge patch. The patch of a pod's or pod group's status always is.
         on_written: the function that is called after a write, with the new resource version of the object.
+        is_resent: whether a write of unknown outcome is sent again until the server answers. If the server then rejects
+            it, `on_written` is called with the current resource version, because an earlier attempt may have been
+            executed. The write must have no other effect if it is executed twice.
     """
 
     verb: str
@@ -35,6 +38,7 @@ class ApiCall:
     subresource: str = ""
     strategic: bool = False
     on_written: Callable[[str], None] = field(default=ignore_version, compare=False)
+    is_resent: bool = False
 
 
 _DEADLINE_EXCEEDED = error_status("context deadline exceeded")

@@ -1,25 +1,37 @@
 """Write to the API server: make the API calls of plugins and of the scheduler, and record events."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Final
 
 from extender.api.codec import DecodeError, decode
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import Group
-from extender.client.errors import NotFoundError, PodOnOtherNodeError
+from extender.client.errors import (
+    ApiError,
+    FencedError,
+    InvalidResponseError,
+    NotFoundError,
+    PodOnOtherNodeError,
+    ServerError,
+    UnreachableError,
+)
 from extender.client.event_broadcaster import EventBroadcaster
 from extender.client.events import Event, make_object_reference
 from extender.client.rest_mapping import Endpoint, get_endpoint
 from extender.client.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from extender.client.writer import (
     BINDING_RETRY_DELAYS,
+    RESEND_DELAYS,
     BindOutcome,
     ResendCondition,
     WriteOptions,
     Writer,
     allow_resend,
+    is_outcome_unknown,
 )
 from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.framework.api_plan import ApiCall, ignore_version
@@ -34,11 +46,17 @@ def do_nothing(*_: object) -> None:
 
 
 def _get_resource_version(body: bytes) -> str:
-    """Return the resource version of an object in JSON; empty if the response has none."""
+    """Return the resource version of an object in JSON.
+
+    Raises:
+        InvalidResponseError: the response is no object of the API server, but a page of a proxy, for example.
+    """
     try:
-        return decode(body, KubernetesObject).metadata.resource_version
-    except DecodeError:
-        return ""
+        if version := decode(body, KubernetesObject).metadata.resource_version:
+            return version
+    except DecodeError as error:
+        raise InvalidResponseError(f"the response is no object: {error}") from error
+    raise InvalidResponseError("the response is an object without a resourceVersion")
 
 
 @dataclass(slots=True)
@@ -84,18 +102,54 @@ class ApiWriter:
         self.in_flight_call_count += 1
         try:
             response = await self._send(api_call, may_act, may_resend)
+            if api_call.on_written is not ignore_version:
+                api_call.on_written(_get_resource_version(response))
+        except ApiError as error:
+            if not api_call.is_resent or not (is_outcome_unknown(error) or isinstance(error, ServerError)):
+                raise
+            await self._resend(api_call)
         finally:
             self.in_flight_call_count -= 1
-        if api_call.on_written is not ignore_version:
-            api_call.on_written(_get_resource_version(response))
+
+    async def _resend(self, api_call: ApiCall) -> None:
+        """Send a write of unknown outcome again until the API server answers.
+
+        Raises:
+            ApiError: the server rejected the write. An earlier attempt may have been executed, so `on_written` was
+                called with the current resource version, unless the object cannot be read.
+            FencedError: this process does not lead any more.
+        """
+        for delay in chain(RESEND_DELAYS, repeat(RESEND_DELAYS[-1])):
+            await asyncio.sleep(delay)
+            try:
+                return await self._send_again(api_call)
+            except (UnreachableError, InvalidResponseError):
+                continue
+        raise AssertionError("the delays do not end")
+
+    async def _send_again(self, api_call: ApiCall) -> None:
+        try:
+            response = await self._send(api_call, self.leadership.may_act, allow_resend)
+        except (UnreachableError, InvalidResponseError, FencedError):
+            raise
+        except ApiError:
+            kind = self._get_kind(api_call.kind)
+            api_call.on_written(_get_resource_version(await self._read(kind, api_call.namespace, api_call.name)))
+            raise
+        api_call.on_written(_get_resource_version(response))
+
+    async def _read(self, kind: str | Endpoint, namespace: str, name: str) -> bytes:
+        """Return an object in JSON; UnreachableError also stands for an error of the API server."""
+        try:
+            return await self.writer.get(kind, namespace, name)
+        except ServerError as error:
+            raise UnreachableError(error.message, maybe_sent=True) from error
 
     async def _send(self, api_call: ApiCall, may_act: Callable[[], bool], may_resend: ResendCondition) -> bytes:
         """Send the request and return the response's body; empty for a binding."""
         writer = self.writer
         namespace, name, body = api_call.namespace, api_call.name, api_call.body
-        kind: str | Endpoint = api_call.kind
-        if api_call.kind in self.release.api_versions:
-            kind = get_endpoint(api_call.kind, self.release)
+        kind = self._get_kind(api_call.kind)
         options = WriteOptions(subresource=api_call.subresource, is_allowed=may_act)
         match api_call.verb:
             case "bind":
@@ -115,6 +169,10 @@ class ApiWriter:
                 return await writer.delete(kind, namespace, name, uid=uid, is_allowed=may_act)
             case verb:
                 raise ValueError(f"unknown verb {verb!r} in an API call of a plugin")
+
+    def _get_kind(self, kind: str) -> str | Endpoint:
+        """Return the endpoint of *kind* in the emulated release; *kind* itself if it is the same in all releases."""
+        return get_endpoint(kind, self.release) if kind in self.release.api_versions else kind
 
     async def _bind(self, api_call: ApiCall, may_act: Callable[[], bool], may_resend: ResendCondition) -> None:
         namespace, name = api_call.namespace, api_call.name

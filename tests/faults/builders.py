@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -41,15 +41,7 @@ _PLUGIN_NAMES = (
     "DefaultPreemption",
     "DefaultBinder",
 )
-_PROFILE = {
-    "plugins": {"multiPoint": {"disabled": [{"name": "*"}], "enabled": [{"name": name} for name in _PLUGIN_NAMES]}}
-}
-_CONFIGURATION = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [_PROFILE],
-}
-"""A profile that watches few kinds: pods, nodes and disruption budgets."""
+"""The plugins of a profile that watches few kinds: pods, nodes and disruption budgets."""
 
 
 @dataclass
@@ -85,12 +77,12 @@ class FaultHarness:
     replicas: list[Replica] = field(default_factory=list)
     lease_seconds: float = 15.0
 
-    async def start_scheduler(self, **settings: Any) -> Replica:
-        """Start a scheduler; *settings* override its configuration."""
+    async def start_scheduler(self, *more_plugins: str, **settings: Any) -> Replica:
+        """Start a scheduler with *more_plugins*; *settings* override its configuration."""
         port = int(self.server.url.rpartition(":")[2])
         proxy = TcpProxy(port)
         await proxy.start()
-        scheduling_input = wiring.build_setup_from_document(_CONFIGURATION, "trial")
+        scheduling_input = wiring.build_setup_from_document(_make_configuration(more_plugins), "trial")
         client_connection = msgspec.structs.replace(scheduling_input.configuration.client_connection, qps=-1.0)
         self.lease_seconds = settings.get("leader_election", LeaderElection()).lease_duration
         configuration = replace(scheduling_input.configuration, client_connection=client_connection, **settings)
@@ -111,9 +103,9 @@ class FaultHarness:
         self.replicas.append(replica)
         return replica
 
-    async def start_leader(self, **settings: Any) -> Replica:
+    async def start_leader(self, *more_plugins: str, **settings: Any) -> Replica:
         """Start a scheduler and wait until it leads."""
-        replica = await self.start_scheduler(**settings)
+        replica = await self.start_scheduler(*more_plugins, **settings)
         await self.wait_until(lambda: replica.is_leader)
         return replica
 
@@ -182,6 +174,15 @@ class FaultHarness:
             + f"nodes {scheduler.cache.snapshot().names} for {nodes}" * (set(scheduler.cache.snapshot().names) != nodes)
             + f"still assumed: {assumed}" * bool(assumed)
         )
+
+
+def _make_configuration(more_plugins: Sequence[str]) -> Object:
+    enabled = [{"name": name} for name in (*_PLUGIN_NAMES, *more_plugins)]
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": {"multiPoint": {"disabled": [{"name": "*"}], "enabled": enabled}}}],
+    }
 
 
 def make_node(name: str, **capacity: str) -> Object:

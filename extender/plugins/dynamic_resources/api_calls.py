@@ -1,8 +1,11 @@
 """The API calls that bind, unreserve, deallocate and delete claims, and the check that bound devices are ready.
 
-Merge patches write the claims. The first patch of a claim contains the claim's resource version, so it fails if the
-claim has changed since. Later patches contain no version, because the first patch changes it. A strategic merge patch
-without a version removes a pod from `reservedFor`.
+Merge patches write the claims. Each contains the claim's resource version, so it fails if the claim has changed since:
+first the version in the snapshot, then the version that the previous write returned. A strategic merge patch without a
+version removes a pod from `reservedFor`.
+
+If the response to the patch with the allocation is lost, the patch is sent again until the outcome is known. Meanwhile
+the devices stay in flight, so no other claim gets them. kube-scheduler frees them at once.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PostFilter,
 DynamicResources.bindClaim, DynamicResources.PreBind (1.36).
@@ -87,7 +90,7 @@ def iterate_unwritten_results(
 def plan_deallocation(claim: ResourceClaim) -> ApiPlan:
     """Return the plan that removes the allocation of *claim*."""
     status = {"allocation": None, "reservedFor": None, "devices": None}
-    return ApiPlan((_make_claim_patch(claim, {"status": status}, versioned=True, subresource="status"),))
+    return ApiPlan((_make_claim_patch(claim, {"status": status}, subresource="status"),))
 
 
 def plan_unreserve_for_pod_group(claim: ResourceClaim, pod: Pod) -> ApiPlan:
@@ -98,7 +101,7 @@ def plan_unreserve_for_pod_group(claim: ResourceClaim, pod: Pod) -> ApiPlan:
         if not is_reserved_for_pod_group(_copy_with_consumer(claim, consumer), pod)
     ]
     body = {"status": {"reservedFor": _to_builtins(remaining_consumers)}}
-    return ApiPlan((_make_claim_patch(claim, body, versioned=True, subresource="status"),))
+    return ApiPlan((_make_claim_patch(claim, body, subresource="status"),))
 
 
 def _copy_with_consumer(claim: ResourceClaim, consumer: ResourceClaimConsumerReference) -> ResourceClaim:
@@ -110,7 +113,7 @@ def plan_deletion(claim: ResourceClaim) -> ApiPlan:
     """Return the plan that removes the finalizer of *claim* and deletes the claim."""
     remaining_finalizers = [name for name in claim.metadata.finalizers if name != FINALIZER]
     meta = claim.metadata
-    patch = _make_claim_patch(claim, {"metadata": {"finalizers": remaining_finalizers}}, versioned=True)
+    patch = _make_claim_patch(claim, {"metadata": {"finalizers": remaining_finalizers}})
     return ApiPlan((patch, ApiCall("delete", _CLAIM_KIND, meta.namespace, meta.name, {})))
 
 
@@ -150,9 +153,9 @@ def _to_builtins(value: Any) -> Any:
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-def _make_claim_patch(claim: ResourceClaim, body: dict[str, Any], *, versioned: bool, subresource: str = "") -> ApiCall:
+def _make_claim_patch(claim: ResourceClaim, body: dict[str, Any], *, subresource: str = "") -> ApiCall:
     meta = claim.metadata
-    metadata = {"uid": meta.uid} | ({"resourceVersion": meta.resource_version} if versioned else {})
+    metadata = {"uid": meta.uid, "resourceVersion": meta.resource_version}
     body = {**body, "metadata": {**metadata, **body.get("metadata", {})}}
     return ApiCall("patch", _CLAIM_KIND, meta.namespace, meta.name, body, subresource)
 
@@ -180,28 +183,40 @@ def bind_claim(
         calls.append(_make_create_call(claim))
     elif allocation is not None and FINALIZER not in claim.metadata.finalizers:
         finalizers = [*claim.metadata.finalizers, FINALIZER]
-        calls.append(_make_claim_patch(claim, {"metadata": {"finalizers": finalizers}}, versioned=True))
+        calls.append(_make_claim_patch(claim, {"metadata": {"finalizers": finalizers}}))
     status = claim.status
-    allocation_to_write = allocation or status.allocation
-    if allocation_to_write is not None and allocation_to_write.allocation_timestamp is None and now is not None:
-        allocation_to_write = msgspec.structs.replace(
-            allocation_to_write, allocation_timestamp=datetime.fromtimestamp(int(now), UTC)
-        )
+    allocation_to_write = _add_timestamp(allocation or status.allocation, now)
     is_user_claim = index < len(state_data.consumers)
     consumer = state_data.consumers[index] if is_user_claim else make_pod_consumer(state_data.pod)
     status = msgspec.structs.replace(
         status, allocation=allocation_to_write, reserved_for=(*status.reserved_for, consumer)
     )
-    body = {"status": {"reservedFor": _to_builtins(status.reserved_for), **_make_allocation_patch(allocation_to_write)}}
-    on_written = partial(allocated_devices.mark_written, in_flight_key, claim.key, is_new_claim=not claim_exists)
+    meta, metadata = claim.metadata, dict[str, str]()
     if claim_exists:
-        patch = _make_claim_patch(claim, body, versioned=not calls, subresource="status")
-        calls.append(replace(patch, on_written=on_written))
-    else:
-        meta = claim.metadata
-        patch = ApiCall("patch", _CLAIM_KIND, meta.namespace, meta.name, body, "status", on_written=on_written)
-        calls += [patch, _make_extended_resource_status_patch(state_data, claim)]
+        metadata = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+
+    def set_version(resource_version: str) -> None:
+        metadata["resourceVersion"] = resource_version
+
+    calls = [replace(call, on_written=set_version) for call in calls]
+    body = {
+        "metadata": metadata,
+        "status": {"reservedFor": _to_builtins(status.reserved_for), **_make_allocation_patch(allocation_to_write)},
+    }
+    on_written = partial(allocated_devices.mark_written, in_flight_key, claim.key, is_new_claim=not claim_exists)
+    calls.append(
+        ApiCall("patch", _CLAIM_KIND, meta.namespace, meta.name, body, "status", on_written=on_written, is_resent=True)
+    )
+    if not claim_exists:
+        calls.append(_make_extended_resource_status_patch(state_data, claim))
     return tuple(calls), msgspec.structs.replace(claim, status=status)
+
+
+def _add_timestamp(allocation: AllocationResult | None, now: float | None) -> AllocationResult | None:
+    """Return *allocation* with the timestamp *now*, unless it has a timestamp already."""
+    if allocation is None or allocation.allocation_timestamp is not None or now is None:
+        return allocation
+    return msgspec.structs.replace(allocation, allocation_timestamp=datetime.fromtimestamp(int(now), UTC))
 
 
 def _make_allocation_patch(allocation: AllocationResult | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.client.errors import ConflictError, NotFoundError
+from extender.client.errors import ApiError, ConflictError, FencedError, NotFoundError, ServerError, UnreachableError
 from extender.client.events import Event
 from extender.client.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from extender.client.writer import BindOutcome
@@ -15,6 +15,7 @@ from extender.scheduler.api_writer import ApiWriter, EventRecorder, PodEvent
 from extender.scheduler.leadership import AlwaysLeader
 from extender.scheduler.status_patches import make_delete_call, make_nomination_patch
 from tests.build import make_cluster, make_pod
+from tests.unit.client.virtual_time import run as run_virtually
 
 POD = make_pod("web")
 BINDING = DefaultBinder().bind(make_cluster().snapshot().make_pod_info(POD), "n1").calls[0]
@@ -95,6 +96,86 @@ def test_pod_status_is_patched_by_strategic_merge_and_other_kinds_by_merge() -> 
 def test_an_unknown_verb_is_an_error() -> None:
     with pytest.raises(ValueError, match="unknown verb 'paint' in an API call of a plugin"):
         call_writer(ApiCall("paint", "Pod", "default", "web", {}))
+
+
+class ScriptedWriter:
+    """Answers patches and reads of an object with scripted responses; records the methods."""
+
+    def __init__(self, *responses: bytes | ApiError) -> None:
+        self.responses, self.methods = list(responses), list[str]()
+
+    async def patch(self, *_: Any, **__: Any) -> bytes:
+        return self._respond("patch")
+
+    async def get(self, *_: Any, **__: Any) -> bytes:
+        return self._respond("get")
+
+    def _respond(self, method: str) -> bytes:
+        self.methods.append(method)
+        response = self.responses.pop(0)
+        if isinstance(response, ApiError):
+            raise response
+        return response
+
+
+LOST = UnreachableError("Server disconnected", maybe_sent=True)
+REFUSED = UnreachableError("connection refused", maybe_sent=False)
+FENCED = FencedError("the lease is lost")
+CONFLICT = ConflictError("the object has been modified", 409)
+PAGE = b"<html>502 Bad Gateway</html>"
+
+
+def make_object(resource_version: str) -> bytes:
+    return b'{"metadata":{"name":"gpu","resourceVersion":"%s"}}' % resource_version.encode()
+
+
+def write_claim(*responses: bytes | ApiError, is_resent: bool = True) -> tuple[list[str], list[str], ApiError | None]:
+    """Patch a claim; return the methods that were sent, the versions that were written, and the error."""
+    writer, versions, error = ScriptedWriter(*responses), list[str](), None
+    api_call = ApiCall(
+        "patch", "ResourceClaim", "default", "gpu", {}, "status", on_written=versions.append, is_resent=is_resent
+    )
+    try:
+        run_virtually(ApiWriter(writer, AlwaysLeader()).call(api_call))  # type: ignore[arg-type]
+    except ApiError as caught:
+        error = caught
+    assert not writer.responses
+    return writer.methods, versions, error
+
+
+@pytest.mark.parametrize(
+    ("responses", "methods", "versions", "error"),
+    [
+        ([make_object("8")], ["patch"], ["8"], None),
+        ([LOST, make_object("8")], ["patch", "patch"], ["8"], None),
+        ([LOST, REFUSED, LOST, make_object("8")], ["patch"] * 4, ["8"], None),
+        ([PAGE, make_object("8")], ["patch", "patch"], ["8"], None),
+        ([ServerError("etcd timed out", 500), make_object("8")], ["patch", "patch"], ["8"], None),
+        ([LOST, CONFLICT, make_object("9")], ["patch", "patch", "get"], ["9"], CONFLICT),
+        ([LOST, CONFLICT, LOST, CONFLICT, make_object("9")], ["patch", "patch", "get", "patch", "get"], ["9"],
+         CONFLICT),
+        ([LOST, CONFLICT, ServerError("x", 500), CONFLICT, make_object("9")], ["patch", "patch", "get", "patch", "get"],
+         ["9"], CONFLICT),
+        ([LOST, FENCED], ["patch", "patch"], [], FENCED),
+        ([REFUSED], ["patch"], [], REFUSED),
+        ([CONFLICT], ["patch"], [], CONFLICT),
+    ],
+    ids=["written", "lost once", "lost three times", "a page of a proxy", "an error of the server", "rejected",
+         "rejected, then not readable", "rejected, then an error", "the lease is lost", "not sent", "rejected at once"],
+)  # fmt: skip
+def test_a_write_of_unknown_outcome_is_sent_again_until_the_server_answers(
+    responses: list[bytes | ApiError], methods: list[str], versions: list[str], error: ApiError | None
+) -> None:
+    assert write_claim(*responses) == (methods, versions, error)
+
+
+def test_a_rejected_write_of_an_object_that_is_gone_has_no_version() -> None:
+    gone = NotFoundError("not found", 404)
+    assert write_claim(LOST, gone, gone) == (["patch", "patch", "get"], [], gone)
+
+
+def test_a_write_that_must_not_be_repeated_is_sent_once() -> None:
+    assert write_claim(LOST, is_resent=False) == (["patch"], [], LOST)
 
 
 class FakeBroadcaster:

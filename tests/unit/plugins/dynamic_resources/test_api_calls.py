@@ -139,8 +139,10 @@ def test_an_allocation_is_written_after_the_finalizer() -> None:
         }
     }
     assert (status.verb, status.name, status.subresource) == ("patch", "one", "status")
+    finalizer.on_written("8")
+    assert status.is_resent
     assert status.body == {
-        "metadata": {"uid": "uid-one"},
+        "metadata": {"uid": "uid-one", "resourceVersion": "8"},
         "status": {
             "allocation": {
                 "devices": {"results": [{"request": "r", "driver": DRIVER, "pool": "pool", "device": "d0"}]},

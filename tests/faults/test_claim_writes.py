@@ -1,0 +1,89 @@
+"""Lost responses to the writes of claims: a device is never allocated to two claims."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
+from extender.fake_apiserver.registry.resources import RESOURCES_BY_KIND
+from tests.faults.builders import LONG_LEASE, FaultHarness, run
+
+CLAIMS = RESOURCES_BY_KIND["resource.k8s.io/v1", "ResourceClaim"]
+DRIVER = "gpu.example.com"
+
+
+def create_claims_for_one_device(harness: FaultHarness, *names: str) -> None:
+    """Create node n1 with one device, and claims for one device."""
+    harness.create_nodes(1)
+    device_class = {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    slice_spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": [{"name": "gpu-0"}]}
+    resource_slice = {"kind": "ResourceSlice", "metadata": {"name": "n1-gpu"}, "spec": slice_spec}
+    requests = [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]
+    claims = [
+        {"kind": "ResourceClaim", "metadata": {"name": name}, "spec": {"devices": {"requests": requests}}}
+        for name in names
+    ]
+    for manifest in (device_class, resource_slice, *claims):
+        harness.server.api.create_from_manifest({"apiVersion": "resource.k8s.io/v1", **manifest})
+
+
+def find_allocated_claims(harness: FaultHarness) -> list[str]:
+    return [
+        claim["metadata"]["name"]
+        for claim in harness.server.api.list_objects(CLAIMS)
+        if claim.get("status", {}).get("allocation")
+    ]
+
+
+def make_pod_with_claim(harness: FaultHarness, name: str) -> None:
+    claims: list[dict[str, Any]] = [{"name": "gpu", "resourceClaimName": name}]
+    harness.create_pods(name, resourceClaims=claims)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(FaultKind.NO_RESPONSE, "patch", "resourceclaims/status", times=3),
+        Fault(FaultKind.TIMEOUT, "patch", "resourceclaims/status", times=3),
+        Fault(FaultKind.TIMEOUT, "patch", "resourceclaims/status", delay_seconds=100, times=1),
+        Fault(FaultKind.DELAY, "patch", "resourceclaims/status", delay_seconds=100, times=1),
+    ],
+    ids=lambda fault: f"{fault.kind.value} {fault.code} {fault.delay_seconds:g} s",
+)
+def test_a_device_is_not_allocated_again_while_the_outcome_of_its_allocation_is_unknown(fault: Fault) -> None:
+    """The watch of the claims does not show the allocation. kube-scheduler would allocate the device twice."""
+
+    async def scenario(harness: FaultHarness) -> None:
+        create_claims_for_one_device(harness, "a", "b")
+        # The watch shows the finalizer of the claim and nothing after it.
+        harness.inject_fault(FaultKind.STALL_WATCH, "watch", "resourceclaims", times=1, after_events=1)
+        harness.server.faults.add(fault)
+        await harness.start_leader("DynamicResources", **LONG_LEASE)
+        make_pod_with_claim(harness, "a")
+        await harness.wait_until(lambda: bool(harness.recorder.requests("PATCH", "/resourceclaims/a/status")))
+        make_pod_with_claim(harness, "b")
+        await asyncio.sleep(150)
+        await harness.wait_until_consistent("b")
+        assert find_allocated_claims(harness) == ["a"]
+
+    run(scenario)
+
+
+def test_the_status_of_a_claim_is_written_with_the_version_that_its_finalizer_has() -> None:
+    """A claim that another scheduler allocates between both writes is not overwritten."""
+
+    async def scenario(harness: FaultHarness) -> None:
+        create_claims_for_one_device(harness, "a")
+        await harness.start_leader("DynamicResources", **LONG_LEASE)
+        harness.server.faults.add(Fault(FaultKind.DELAY, "patch", "resourceclaims/status", delay_seconds=5, times=1))
+        make_pod_with_claim(harness, "a")
+        await harness.wait_until(lambda: bool(harness.recorder.requests("PATCH", "/resourceclaims/a/status")))
+        annotated = {"metadata": {"annotations": {"writer": "other"}}}
+        harness.server.api.patch(CLAIMS, "default", "a", annotated)
+        await harness.wait_until_consistent()
+        # The rejected write, the call of Unreserve, and the write of the second attempt.
+        assert len(harness.recorder.requests("PATCH", "/resourceclaims/a/status")) == 3
+
+    run(scenario)
