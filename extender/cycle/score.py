@@ -115,7 +115,8 @@ def prioritize_nodes(
         profile: the profile with the plugins.
         runtime: the runtime that calls the plugins.
         feasible: the nodes to score, bool, shape (number of nodes,).
-        pre_filter_run: the outcome of PreFilter; its state is passed to Score plugins without PreScore.
+        pre_filter_run: the outcome of PreFilter; its state is passed to Score plugins without PreScore, and to those
+            with the attribute `scores_from_pre_filter`.
     """
     node_set = runtime.result_cache.get_node_set(feasible)
     view = node_set.view(snapshot)
@@ -125,11 +126,9 @@ def prioritize_nodes(
     point, start_time = "PreScore", runner.start_timer()
     try:
         pre_score_run = _run_pre_score_plugins(pod, view, profile, runtime)
+        _add_pre_filter_states(pre_score_run, profile, pre_filter_run)
         runner.observe_extension_point(profile.scheduler_name, point, None, start_time)
         point, start_time = "Score", runner.start_timer()
-        for entry in profile.score_plugins:
-            if not hasattr(entry.plugin, "pre_score"):
-                pre_score_run.states[entry.plugin.name] = pre_filter_run.cycle_state.get(entry.plugin.name)
         node_scores = _run_score_plugins(profile.score_plugins, pod, view, runtime, pre_score_run, node_set)
     except PluginError as error:
         runner.observe_extension_point(profile.scheduler_name, point, error.status, start_time)
@@ -234,6 +233,21 @@ def _run_pre_score_plugins(pod: PodInfo, view: NodeView, profile: Profile, runti
             cycle_state[plugin.name] = result.state
     cache.finish_run()
     return _PreScoreRun(frozenset(skipped_plugins), cycle_state)
+
+
+def _add_pre_filter_states(run: _PreScoreRun, profile: Profile, pre_filter_run: PreFilterRun) -> None:
+    """Add the states of PreFilter that Score plugins read.
+
+    Raises:
+        PluginError: PreScore of a plugin reads the state, but PreFilter of the plugin is disabled.
+    """
+    for entry in profile.score_plugins:
+        plugin, name = entry.plugin, entry.plugin.name
+        if not hasattr(plugin, "pre_score") or getattr(plugin, "scores_from_pre_filter", False):
+            state = run.states[name] = pre_filter_run.cycle_state.get(name)
+            is_missing = state is None and name not in run.skipped_plugins
+            if is_missing and any(name == other.name for other in profile.pre_score_plugins):
+                raise PluginError(name, "PreScore", "not found")
 
 
 def select_host(ranking: Ranking, rng: Random) -> int:

@@ -246,7 +246,7 @@ class CacheablePreScore(Protocol):
 
 
 class Score(NamedPlugin, Protocol):
-    """Scores feasible nodes.
+    """Scores feasible nodes. With `scores_from_pre_filter` or without PreScore, it gets the state of PreFilter.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunScorePlugins (1.36).
     """

@@ -146,10 +146,12 @@ class _StateData:
 
     Attributes:
         claims: the pod's claims.
+        is_filtered: whether Filter ran.
         reserved_volumes: the volumes and claims to bind; set by Reserve.
     """
 
     claims: PodVolumeClaims
+    is_filtered: bool = False
     reserved_volumes: PodVolumes | None = None
 
 
@@ -163,6 +165,7 @@ class VolumeBinding:
     name: ClassVar[str] = "VolumeBinding"
     cacheable_for_spec_class: ClassVar[bool] = True
     score_depends_on: ClassVar[DependsOn] = DependsOn.NODE
+    scores_from_pre_filter: ClassVar[bool] = True
     options: ClassVar[type[VolumeBindingArgs]] = VolumeBindingArgs
 
     def __init__(self, args: PluginArgs[VolumeBindingArgs]) -> None:
@@ -208,6 +211,7 @@ class VolumeBinding:
         state_data: _StateData | None = state
         if state_data is None:
             return reject_all(len(nodes), _NO_STATE)
+        state_data.is_filtered = True
         pod_volumes = find_pod_volumes(state_data.claims, nodes, self._volume_index, self._assume_cache)
         rejections = [
             Rejection(pod_volumes.node_conflict, _NODE_CONFLICT),
@@ -220,35 +224,35 @@ class VolumeBinding:
 
     # -- score
 
-    def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
-        """Get the pod's claims. Skip if the gate StorageCapacityScoring is off.
+    def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:  # noqa: ARG002  the extension point's signature
+        """Skip if the gate StorageCapacityScoring is off.
 
         Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.PreScore (1.36).
         """
-        if self._scores_by_utilization is None:
-            return SKIP_SCORE
-        if not pod.signature.volume_uses.claims:
-            return PreScoreResult()
-        claims = get_pod_volume_claims(pod, nodes.snapshot, self._assume_cache)
-        return PreScoreResult(status=claims) if isinstance(claims, Status) else PreScoreResult(state=claims)
+        return SKIP_SCORE if self._scores_by_utilization is None else PreScoreResult()
 
-    def pre_score_is_cacheable(self, pod: PodInfo) -> bool:
-        """Return whether the pod has no claims, or the gate StorageCapacityScoring is off."""
-        return self._scores_by_utilization is None or not pod.signature.volume_uses.claims
+    def pre_score_is_cacheable(self, pod: PodInfo) -> bool:  # noqa: ARG002  the extension point's signature
+        """Return True: the result depends only on the gate."""
+        return True
 
     def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002  the extension point's signature
-        """Return the capacity scores. If no claim has delayed binding, all scores are 0.
+        """Return the capacity scores. If no claim has delayed binding, or Filter is disabled, all scores are 0.
+
+        Raises:
+            LookupError: PreFilter is disabled; scoring fails as upstream.
 
         Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.Score (1.36).
         """
-        claims: PodVolumeClaims | None = state
-        if self._scores_by_utilization is None or claims is None or not claims.unbound_claims_delay_binding:
+        if self._scores_by_utilization is None:
+            return np.zeros(len(nodes), dtype=np.int64)
+        state_data: _StateData | None = state
+        if state_data is None:
+            raise LookupError("not found")
+        claims = state_data.claims.unbound_claims_delay_binding
+        if not claims or not state_data.is_filtered:
             return np.zeros(len(nodes), dtype=np.int64)
         pod_volumes = find_pod_volumes(
-            PodVolumeClaims(unbound_claims_delay_binding=claims.unbound_claims_delay_binding),
-            nodes,
-            self._volume_index,
-            self._assume_cache,
+            PodVolumeClaims(unbound_claims_delay_binding=claims), nodes, self._volume_index, self._assume_cache
         )
         return compute_capacity_scores(pod_volumes, len(nodes), self._scores_by_utilization)
 

@@ -25,7 +25,10 @@ class CacheableScore(FakeScore):
 
 
 def score_nodes(
-    *plugins: Any, weights: dict[str, int] | None = None, feasible: tuple[bool, ...] = (True, True, True)
+    *plugins: Any,
+    weights: dict[str, int] | None = None,
+    feasible: tuple[bool, ...] = (True, True, True),
+    pre_filter_run: PreFilterRun | None = None,
 ) -> Ranking:
     """Score the feasible nodes of a, b and c."""
     snapshot = make_cluster(*map(make_node, "abc")).snapshot()
@@ -35,7 +38,7 @@ def score_nodes(
         make_profile(*plugins, weights=weights),
         PluginRuntime(),
         np.array(feasible),
-        PreFilterRun(),
+        pre_filter_run or PreFilterRun(),
     )
 
 
@@ -59,6 +62,36 @@ def test_a_plugin_that_skips_is_absent() -> None:
     ranking = score_nodes(FakeScore("X", {"a": 1, "b": 1, "c": 1}), FakeScore("Y", {}, PreScoreResult(skip=True)))
 
     assert list(ranking.scores_by_plugin) == ["X"]
+
+
+class ScoreFromPreFilter:
+    """Scores every node by its PreFilter state, which it also reads in PreScore."""
+
+    name = "X"
+    scores_from_pre_filter = True
+
+    def __init__(self, *, skip: bool = False) -> None:
+        self._skip = skip
+
+    def pre_score(self, *_: Any) -> PreScoreResult:
+        return PreScoreResult(skip=self._skip)
+
+    def score(self, _pod: Any, nodes: Any, state: int) -> Any:
+        return np.full(len(nodes), state, dtype=np.int64)
+
+
+def test_a_plugin_with_pre_score_can_read_the_state_of_pre_filter() -> None:
+    ranking = score_nodes(ScoreFromPreFilter(), pre_filter_run=PreFilterRun(cycle_state={"X": 7}))
+
+    assert ranking.totals.tolist() == [7, 7, 7]
+
+
+def test_a_missing_state_of_pre_filter_is_an_error_of_pre_score_unless_it_skips() -> None:
+    """Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.PreScore (1.36)."""
+    assert score_nodes(ScoreFromPreFilter()).error == Status(
+        Code.ERROR, ('running PreScore plugin "X": not found',), "X"
+    )
+    assert score_nodes(ScoreFromPreFilter(skip=True)).totals.tolist() == [0, 0, 0]
 
 
 def test_without_score_plugins_every_total_is_one() -> None:

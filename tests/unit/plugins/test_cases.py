@@ -11,7 +11,7 @@ A case describes a small cluster and the expected results of the plugin. Keys, a
     pod:      arguments of `build.make_pod` for the incoming pod
     event:    a cluster event: `resource`, `action`, and `old` and `new` as arguments of the builder or raw objects
     queue:    queued pods by name, with `priority` and `timestamp`
-    disabled: a list of extension points of the plugin that are not called (PreFilter, PreScore)
+    disabled: a list of extension points of the plugin that are not called (PreFilter, Filter, PreScore)
     want:     the expected results, checked by one function below for each key
 """
 
@@ -124,7 +124,8 @@ class CaseRunner:
     def state_after_filter(self, plugin: Any, view: NodeView) -> Any:
         """Return the PreFilter state after all nodes were filtered: the state of a plugin without PreScore."""
         pre_filter_result = self.pre_filter(plugin)
-        if not pre_filter_result.skip and pre_filter_result.state is not None:
+        is_filter_disabled = "Filter" in (self.case.get("disabled") or ())
+        if not pre_filter_result.skip and pre_filter_result.state is not None and not is_filter_disabled:
             plugin.filter(self.pod, view, pre_filter_result.state)
         return pre_filter_result.state
 
@@ -134,8 +135,8 @@ class CaseRunner:
         pre_score_result = self.pre_score(plugin, view)
         assert not pre_score_result.skip, "PreScore skips the pod"
         assert pre_score_result.status is None
-        has_pre_score = hasattr(plugin, "pre_score")
-        state = pre_score_result.state if has_pre_score else self.state_after_filter(plugin, view)
+        has_own_state = hasattr(plugin, "pre_score") and not getattr(plugin, "scores_from_pre_filter", False)
+        state = pre_score_result.state if has_own_state else self.state_after_filter(plugin, view)
         raw = plugin.score(self.pod, view, state)
         normalized = plugin.normalize_score(self.pod, raw, view, state) if hasattr(plugin, "normalize_score") else raw
         assert raw.dtype == normalized.dtype == np.int64

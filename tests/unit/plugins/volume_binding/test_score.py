@@ -22,7 +22,7 @@ def test_all_pods_without_claims_have_one_cached_score_of_0() -> None:
     assert plugin.score_cache_key(plain) == ()
     assert plugin.score_cache_key(empty_dir) == ()
     nodes = snapshot.view(np.arange(2, dtype=np.int64))
-    assert plugin.score(plain, nodes, plugin.pre_score(plain, nodes).state).tolist() == [0, 0]
+    assert plugin.score(plain, nodes, plugin.pre_filter(plain, snapshot).state).tolist() == [0, 0]
 
 
 def test_scores_of_pods_with_claims_are_not_cached() -> None:
