@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from extender.basics.clock import Clock
@@ -106,8 +106,17 @@ class Credentials:
         self._active = ActiveConfig(config, tls, self._active.generation + 1 if self._active else 1)
 
     def _load(self) -> tuple[RestConfig, ssl.SSLContext | None]:
-        """Load everything; call it in a thread, because exec plugins and disks may be slow."""
+        """Load everything; call it in a thread, because exec plugins and disks may be slow.
+
+        `kubectl config use-context` has no effect on a running process, as with client-go, which loads only once.
+
+        Raises:
+            CredentialsError: there are no credentials, or those for another API server than before.
+        """
         config = load_config(self._source)
+        if self._active is not None and config.server != self._active.config.server:
+            raise CredentialsError(f"they are for another API server, {config.server}; restart to use it")
+        self._source = replace(self._source, context=config.context)
         return config, self._get_tls_context(config)
 
     def _has_expired(self, config: RestConfig) -> bool:

@@ -7,7 +7,7 @@ If several files set a current context, the first one applies, as in kubectl.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, cast
@@ -75,6 +75,7 @@ class RestConfig:
         proxy_url: the URL of the proxy; empty: no proxy.
         refresh_after: the seconds until the configuration is loaded again; None: it is not loaded periodically.
         expires_at: the expiry of an exec plugin's credentials in seconds since 1970; None: unknown.
+        context: the context of the kubeconfig; empty without a kubeconfig.
     """
 
     server: str
@@ -87,6 +88,7 @@ class RestConfig:
     proxy_url: str = ""
     refresh_after: float | None = None
     expires_at: float | None = None
+    context: str = ""
 
     def __post_init__(self) -> None:
         """Raise a CredentialsError for a control character in a header: each request would fail unexpectedly."""
@@ -260,7 +262,7 @@ def _load_kubeconfig(files: list[Path], source: CredentialSource) -> RestConfig:
             if "exec" in credential_settings
             else {}
         )
-        return _build_config(source, configuration, user, credential_settings, exec_status)
+        return _build_config(replace(source, context=context), configuration, user, credential_settings, exec_status)
     except (OSError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise CredentialsError(f"kubeconfig {file_list}: {shorten(str(error))}") from error
 
@@ -368,6 +370,7 @@ def _build_config(
         proxy_url=configuration.proxy or find_proxy(server, source.environ),
         refresh_after=refresh_after,
         expires_at=datetime.fromisoformat(expiry).timestamp() if expiry else None,
+        context=source.context,
     )
 
 

@@ -65,6 +65,61 @@ def test_a_slow_exec_plugin_goes_on_if_the_tasks_that_wait_for_it_are_cancelled(
     run(main())
 
 
+def test_a_running_process_keeps_its_cluster_if_the_current_context_changes(tmp_path: Path) -> None:
+    """Client-go loads a kubeconfig once, so `kubectl config use-context` changes only later commands."""
+    contexts = [
+        {"name": "here", "context": {"cluster": "there", "user": "me"}},
+        {"name": "other", "context": {"cluster": "elsewhere", "user": "me"}},
+    ]
+    clusters = [
+        {"name": "there", "cluster": {"server": "http://one:8080"}},
+        {"name": "elsewhere", "cluster": {"server": "http://two:8080"}},
+    ]
+
+    async def main() -> None:
+        file = write_kubeconfig(tmp_path / "config", user={"token": "old"}, contexts=contexts, clusters=clusters)
+        credentials = Credentials(CredentialSource(file), current_loop())
+        first = await credentials.get_current_config()
+        write_kubeconfig(
+            tmp_path / "config",
+            user={"token": "new"},
+            contexts=contexts,
+            clusters=clusters,
+            **{"current-context": "other"},
+        )
+        second = await credentials.replace_rejected(first)
+        assert second.config.server == "http://one:8080"
+        assert second.config.headers == (("Authorization", "Bearer new"),)
+
+    run(main())
+
+
+def test_credentials_for_another_api_server_are_not_used(tmp_path: Path) -> None:
+    """Without its kubeconfig, a process in a pod would find the service account of the pod's cluster."""
+
+    async def main() -> None:
+        (tmp_path / "token").write_text("token of the pod")
+        trustme.CA().cert_pem.write_to_path(tmp_path / "ca.crt")
+        environ = {
+            "KUBECONFIG": write_kubeconfig(tmp_path / "config", user={"token": "old"}),
+            "KUBERNETES_SERVICE_HOST": "10.0.0.1",
+            "KUBERNETES_SERVICE_PORT": "443",
+        }
+        source = CredentialSource(environ=environ, service_account_dir=tmp_path)
+        credentials = Credentials(source, current_loop())
+        first = await credentials.get_current_config()
+        (tmp_path / "config").unlink()
+        with pytest.raises(CredentialsError) as caught:
+            await credentials.replace_rejected(first)
+        assert caught.value.message == "they are for another API server, https://10.0.0.1:443; restart to use it"
+        assert (await credentials.get_current_config()).config.server == "http://one:8080"
+        write_kubeconfig(tmp_path / "config", user={"token": "new"})
+        third = await credentials.replace_rejected(first)
+        assert third.config.headers == (("Authorization", "Bearer new"),)
+
+    run(main())
+
+
 def _rfc3339(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
