@@ -1,14 +1,32 @@
 """A sweep that is killed in the middle continues where its results end."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
-from time import monotonic, sleep
 
 from tests.unit.planning.clusters import as_list, node, pod
 
 NODES = 60
+
+KILLED_PROGRAM = """
+import os, signal
+from extender.cli.main import main
+from extender.cli.planning.result_file import ResultFile
+
+append, lines = ResultFile.append, []
+
+def append_until_the_third(file, line):
+    lines.append(line)
+    append(file, line if len(lines) < 3 else line[:10])
+    if len(lines) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+ResultFile.append = append_until_the_third
+main()
+"""
+"""The command, which is killed when it has written a part of its third result."""
 
 
 def test_a_killed_sweep_continues_and_gives_the_same_results(tmp_path: Path) -> None:
@@ -22,15 +40,13 @@ def test_a_killed_sweep_continues_and_gives_the_same_results(tmp_path: Path) -> 
     )
     (tmp_path / "s.yaml").write_text('scenarios: [{drain: "*"}]\n')
     killed, whole = tmp_path / "killed.jsonl", tmp_path / "whole.jsonl"
-    process = subprocess.Popen(make_command(killed), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = monotonic() + 60
-    while process.poll() is None and monotonic() < deadline and count_lines(killed) < 3:
-        sleep(0.001)
-    process.kill()
-    assert process.wait() == -9, "the sweep ended before it was killed"
-    assert count_lines(killed) < NODES
+    process = subprocess.run([sys.executable, "-c", KILLED_PROGRAM, *make_arguments(killed)], cwd=tmp_path, check=False)
+    assert process.returncode == -signal.SIGKILL
+    assert killed.read_bytes().count(b"\n") == 3
+    assert not killed.read_bytes().endswith(b"\n")
     for file in (killed, whole):
-        result = subprocess.run(make_command(file), cwd=tmp_path, capture_output=True, text=True, check=True)
+        command = [sys.executable, "-m", "extender", *make_arguments(file)]
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         assert len(result.stdout.splitlines()) > 1
         # The cluster has no budgets. There is no other line.
         assert [line.partition(";")[0] for line in result.stderr.splitlines()] == [
@@ -48,10 +64,5 @@ def read_results(file: Path) -> list[str]:
     return lines[1:]
 
 
-def make_command(results: Path) -> list[str]:
-    command = [sys.executable, "-m", "extender", "what-if", "-f", "c.json", "--sweep", "s.yaml"]
-    return [*command, "--results", str(results)]
-
-
-def count_lines(file: Path) -> int:
-    return file.read_bytes().count(b"\n") if file.exists() else 0
+def make_arguments(results: Path) -> list[str]:
+    return ["what-if", "-f", "c.json", "--sweep", "s.yaml", "--results", str(results)]

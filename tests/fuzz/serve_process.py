@@ -13,7 +13,7 @@ from typing import Final
 from extender.fake_apiserver.server import FakeApiServer
 from tests.flows.test_live_extender import make_node, make_pod
 
-START_SECONDS: Final = 30.0
+START_SECONDS: Final = 60.0
 
 
 @contextmanager
