@@ -50,9 +50,9 @@ def test_a_pod_bound_by_another_scheduler_keeps_its_condition(blind: bool) -> No
 
     async def scenario(harness: FaultHarness) -> None:
         harness.create_nodes(1)
-        await harness.start_leader()
-        if blind:
+        if blind:  # a fault of a watch applies to watches that start after it
             harness.inject_fault(FaultKind.STALL_WATCH, "watch", "pods", times=1, after_events=1)
+        await harness.start_leader()
         harness.server.faults.add(SLOW)
         harness.create_pods("a")
         await harness.wait_until(lambda: count_binding_requests(harness, "a") == 1)
@@ -103,10 +103,10 @@ def test_a_recreated_pod_is_bound_as_a_new_pod() -> None:
 def test_a_binding_with_a_failed_response_is_neither_lost_nor_repeated(fault: Fault, blind: bool) -> None:
     async def scenario(harness: FaultHarness) -> None:
         harness.create_nodes(2, cpu="1")
-        await harness.start_leader(**LONG_LEASE)
-        harness.server.faults.add(fault)
         if blind:
             harness.inject_fault(FaultKind.STALL_WATCH, "watch", "pods", times=1, after_events=3)
+        await harness.start_leader(**LONG_LEASE)
+        harness.server.faults.add(fault)
         harness.create_pods("a", "b", cpu="1")
         await harness.wait_until_consistent()
         harness.create_pods("c", cpu="1")
