@@ -103,6 +103,10 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     },
     "Keys of node labels that pods name and no node has": {"4,096": (symbols._MAX_UNUSED_LABEL_KEYS, 4096)},
     "Taints, features and values of a label that the cluster's nodes had": {"1,024": (symbols.MAX_UNUSED_VALUES, 1024)},
+    "Selectors whose pods are gone; affinity terms without pods, beyond the number of those with pods": {
+        "256 each": (selector_counts._MAX_EMPTIED_MATCHERS, 256),
+        "256": (affinity_terms._MAX_UNUSED_TERMS, 256),
+    },
     "Columns of node labels that pods name": {"256": (node_table.MAX_LABEL_COLUMNS, 256)},
     "Resources that pods and requests add to those of the nodes": {"256": (pod_limits.MAX_RESOURCE_NAMES, 256)},
     "Fields of a request, of its list of nodes, or of the metadata of this list": {

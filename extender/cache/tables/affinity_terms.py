@@ -15,8 +15,8 @@ from extender.cache.tables.node_table import NodeTable
 from extender.cache.tables.pod_selectors import PodSelector
 from extender.cache.tables.symbols import PodLabels
 
-_MAX_TERMS = 1024
-"""Above this number of terms, terms without pods are removed if they are more than half of the terms."""
+_MAX_UNUSED_TERMS = 256
+"""Limit of the terms without pods, beyond the number of those with pods."""
 
 _MAX_CACHED_LABELS = 4096
 """Limit of the labels for which the matching terms are cached."""
@@ -51,17 +51,18 @@ class AffinityTerm:
 class AffinityTermTable(NodeCountsByKey[AffinityTerm]):
     """The number of assigned pods with each affinity term, by node."""
 
-    __slots__ = ("_terms_by_pod_labels",)
+    __slots__ = ("_max_terms", "_terms_by_pod_labels")
 
     def __init__(self) -> None:
         super().__init__()
         self._terms_by_pod_labels: dict[PodLabels, tuple[AffinityTerm, ...]] = {}
+        self._max_terms = _MAX_UNUSED_TERMS
 
     def fork(self) -> "AffinityTermTable":
         """Return a copy-on-write copy of the table."""
         child = AffinityTermTable()
         child._counts = dict(self._counts)
-        child._terms_by_pod_labels = dict(self._terms_by_pod_labels)
+        child._terms_by_pod_labels, child._max_terms = dict(self._terms_by_pod_labels), self._max_terms
         child.namespace_labels = self.namespace_labels
         return child
 
@@ -81,11 +82,11 @@ class AffinityTermTable(NodeCountsByKey[AffinityTerm]):
             self._remove_unused_terms()
 
     def _remove_unused_terms(self) -> None:
-        if len(self._counts) <= _MAX_TERMS:
+        if len(self._counts) <= self._max_terms:
             return
         used_terms = {term: counts for term, counts in self._counts.items() if counts.total}
-        if len(used_terms) < len(self._counts) // 2:
-            self._counts, self._terms_by_pod_labels = used_terms, {}
+        self._counts, self._terms_by_pod_labels = used_terms, {}
+        self._max_terms = 2 * len(used_terms) + _MAX_UNUSED_TERMS
 
     def find_matching_terms(self, pod_labels: PodLabels) -> tuple[tuple[AffinityTerm, NodeCounts], ...]:
         """Return the assigned pods' terms that match pods with these labels, with the counts of pods by term.

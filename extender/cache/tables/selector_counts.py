@@ -19,6 +19,13 @@ from extender.cache.tables.symbols import PodLabels
 _MAX_MATCHERS = 2048
 """Above this number of matchers, the least recently used half is evicted."""
 
+_MAX_EMPTIED_MATCHERS = 256
+"""Limit of the matchers that matched pods which are gone, such as those of an old ReplicaSet.
+
+Each takes 80 KB for 5,000 nodes, and is compared with the labels of each new kind of pod. Matchers that never matched
+a pod are often those of pending pods, which need them again.
+"""
+
 _MAX_UNUSED_LISTS = 256
 """Limit of the lists of matchers for labels that no pod has. Later pods may have the same labels.
 
@@ -36,6 +43,7 @@ class SelectorCountTable(NodeCountsByKey[PodMatcher]):
     """The number of pods by node, for each matcher in use and for each combination of namespace and labels."""
 
     __slots__ = (
+        "_emptied_matchers",
         "_matchers_by_pod_labels",
         "_row_counts_by_pod_labels",
         "_unused_labels",
@@ -48,6 +56,7 @@ class SelectorCountTable(NodeCountsByKey[PodMatcher]):
         self._unused_labels: dict[PodLabels, None] = {}  # labels with a list that no pod has, in order of removal
         self._row_counts_by_pod_labels: CopyOnWriteDict[PodLabels, _PodCountsByRow] = CopyOnWriteDict(dict)
         self._use_counter = 0
+        self._emptied_matchers: set[PodMatcher] = set()
 
     def fork(self) -> "SelectorCountTable":
         """Return a copy-on-write copy of the table."""
@@ -58,7 +67,7 @@ class SelectorCountTable(NodeCountsByKey[PodMatcher]):
         }
         child._unused_labels = dict(self._unused_labels)
         child._row_counts_by_pod_labels = self._row_counts_by_pod_labels.fork()
-        child._use_counter = self._use_counter
+        child._use_counter, child._emptied_matchers = self._use_counter, set(self._emptied_matchers)
         child.namespace_labels = self.namespace_labels
         return child
 
@@ -83,7 +92,12 @@ class SelectorCountTable(NodeCountsByKey[PodMatcher]):
             self._matchers_by_pod_labels[pod_labels] = matchers
         for matcher in matchers:
             if not (terminating and matcher.ignore_terminating_pods):
-                self._get_writable_counts(matcher).add(row, sign, nodes)
+                counts = self._get_writable_counts(matcher)
+                counts.add(row, sign, nodes)
+                if sign < 0 and not counts.total:
+                    self._emptied_matchers.add(matcher)
+        if len(self._emptied_matchers) > _MAX_EMPTIED_MATCHERS:
+            self._remove_emptied_matchers()
         if len(self._unused_labels) > _MAX_UNUSED_LISTS:
             self._remove_unused_list(next(iter(self._unused_labels)))
 
@@ -129,6 +143,15 @@ class SelectorCountTable(NodeCountsByKey[PodMatcher]):
         """Remove the list of matchers for labels that no pod has."""
         del self._unused_labels[pod_labels]
         self._matchers_by_pod_labels.pop(pod_labels, None)
+
+    def _remove_emptied_matchers(self) -> None:
+        emptied_matchers, self._emptied_matchers = self._emptied_matchers, set()
+        self._counts = {
+            matcher: counts
+            for matcher, counts in self._counts.items()
+            if counts.total or matcher not in emptied_matchers
+        }
+        self._matchers_by_pod_labels = {}
 
     def _evict(self) -> None:
         matchers_by_last_use = sorted(self._counts, key=lambda matcher: self._counts[matcher].last_used)

@@ -47,6 +47,17 @@ def test_a_term_without_pods_is_not_in_use() -> None:
     assert counts(cache.snapshot()) == []
 
 
+def test_at_most_256_terms_without_pods_are_retained() -> None:
+    cache = two_pods()
+    for number in range(2000):
+        term = {"topologyKey": f"zone-{number}", "labelSelector": {}}
+        spec = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+        cache.add_or_update_pod(make_pod("old", node="one", spec=spec))
+        cache.remove_pod("uid-default-old")
+        assert len(cache.snapshot().tables.affinity_terms.items()) <= 2 + 256
+    assert counts(cache.snapshot()) == [[0, 2]]
+
+
 def test_labels_for_which_the_matching_terms_are_cached_are_limited() -> None:
     symbols, table, live = Symbols(), AffinityTermTable(), WeakSet[PodLabels]()
     pod = two_pods().snapshot().make_pod_info(make_pod("of-another-namespace", namespace="other", spec=ANTI_AFFINITY))

@@ -64,6 +64,29 @@ def test_a_pod_of_a_class_without_pods_counts_for_a_matcher_added_since() -> Non
     assert by_row(cache, PodMatcher((WEB_PODS,))) == [1, 0]
 
 
+def test_at_most_256_matchers_of_removed_pods_are_retained() -> None:
+    cache, web = some_pods(), PodMatcher((WEB_PODS,))
+    pending = [PodMatcher((_job(f"pending-{number}"),)) for number in range(300)]
+    for matcher in (web, *pending):
+        by_row(cache, matcher)
+    for number in range(2000):
+        cache.add_or_update_pod(make_pod("old", node="one", labels={"job": f"job-{number}"}))
+        assert by_row(cache, PodMatcher((_job(f"job-{number}"),))) == [1, 0]
+        cache.remove_pod("uid-default-old")
+        table = cache.snapshot().tables.selector_counts
+        assert len(table.items()) <= 301 + 256
+    matchers = dict(table.items())
+    assert all(matcher in matchers for matcher in (web, *pending))
+    cache.add_or_update_pod(make_pod("web-3", node="two", labels={"app": "web"}))
+    assert by_row(cache, web) == [1, 2]
+    cache.add_or_update_pod(make_pod("again", node="two", labels={"job": "job-0"}))
+    assert by_row(cache, PodMatcher((_job("job-0"),))) == [0, 1]
+
+
+def _job(name: str) -> PodSelector:
+    return PodSelector(frozenset({"default"}), NOTHING, selector_from_labels({"job": name}))
+
+
 def test_lists_of_matchers_for_labels_that_no_pod_has_are_limited() -> None:
     nodes, symbols, table = NodeTable(Symbols()), Symbols(), SelectorCountTable()
     live = WeakSet[PodLabels]()
