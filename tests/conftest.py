@@ -15,6 +15,6 @@ settings.load_profile("project")
 _hosts = os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
 os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(filter(None, [_hosts, "localhost,127.0.0.1,::1"]))
 
-# The output of commands does not depend on the terminal in which the tests run, or on the settings of a CI service.
-for name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR"):
+# Tests depend neither on the terminal or the CI service in which they run, nor on a cluster that is configured there.
+for name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
     os.environ.pop(name, None)
