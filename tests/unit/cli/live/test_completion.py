@@ -1,5 +1,6 @@
 """The completion scripts, and the completions that they show."""
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def complete(extender: Command, monkeypatch: pytest.MonkeyPatch, words: str) -> 
     """Return the completions of the last word, which is empty if *words* ends with a space."""
     monkeypatch.setenv(COMPLETE_VARIABLE, "complete_bash")
     monkeypatch.setenv("COMP_WORDS", words)
-    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    monkeypatch.setenv("COMP_CWORD", str(len(shlex.split(f"{words}x")) - 1))
     return extender()[1].split()
 
 
@@ -64,7 +65,7 @@ def complete(extender: Command, monkeypatch: pytest.MonkeyPatch, words: str) -> 
 def test_pods_and_nodes_of_a_recording_are_completed(
     extender: Command, monkeypatch: pytest.MonkeyPatch, words: str, completions: list[str]
 ) -> None:
-    assert complete(extender, monkeypatch, f"extender {words.format(demo=DEMO)}") == completions
+    assert complete(extender, monkeypatch, f"extender {words.format(demo=shlex.quote(str(DEMO)))}") == completions
 
 
 @pytest.mark.parametrize(
