@@ -182,6 +182,7 @@ class NodeTable:
         row = self.row_by_name.get(name)
         if row is None:
             row = len(self.names)
+            name = name.encode().decode()  # a copy: the names of a list then lie in few memory pages
             self.columns.reserve_rows(row + 1)
             self.names.append(name)
             self.objects.append(node)
