@@ -255,6 +255,8 @@ DIFFERENCES = """## Differences
 - Pods add at most 256 names of resources to those of the nodes. The message of a pod with further resources, which no
   node has, says `Insufficient other resources` instead of their names.
 - The client of the API server uses JSON, not protobuf.
+- If the response to a claim's allocation is lost, the allocation is written again until its outcome is known. Until
+  then no other claim gets the devices. kube-scheduler frees the devices at once, and may allocate them twice.
 - There are no `go_*` metrics and no profiling endpoints; their flags are accepted. There are no `informer_*` metrics.
 - There is no opportunistic batching: the scores of each pod are up to date, and those that did not change are reused.
   With batching, kube-scheduler uses scores that are up to 500 ms old. The metrics of batching have no samples.

@@ -31,7 +31,6 @@ from extender.event_loop import cooperative_iteration, turn_budget
 from extender.extender_api import (
     failed_nodes,
     json_parts,
-    node_names,
     payloads,
     request_limits,
 )
@@ -131,8 +130,6 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "Caches of decoded requests: pods; nodes; lists of names": {
         "16 MiB": (_CACHES.pods._max_bytes, 16 * MIB),
         "256 MiB": (_CACHES.nodes._max_bytes, 256 * MIB),
-        "32 MiB": (node_names._MAX_RECENT_BYTES, 32 * MIB),
-        "64 lists": (node_names._MAX_RECENT_LISTS, 64),
     },
     "Log of decisions": {
         "64 MiB": (DecisionLog().max_bytes, 64 * MIB),

@@ -138,7 +138,7 @@ async def _encode(result: Any, names: NodeNames | None = None) -> Sequence[bytes
     """
     if isinstance(result, HostPriorities):
         return (result.to_json(),)
-    if isinstance(result, FilterResult) and names is not None and names.is_list(result.node_names):
+    if isinstance(result, FilterResult) and names is not None and result.node_names is names.names:
         opening, key, closing = _encoder.encode(msgspec.structs.replace(result, node_names=[])).partition(
             b'"NodeNames":'
         )

@@ -34,7 +34,7 @@ from extender.extender_api.json_parts import (
     decode_unique_fields,
 )
 from extender.extender_api.node_list import NODES_FORM, NodeList, SentNode, decode_cut_nodes, decode_node_list
-from extender.extender_api.node_names import NodeNames, RecentNameLists, cut_names_request
+from extender.extender_api.node_names import NodeNames, cut_names_request
 from extender.extender_api.request_limits import (
     DEFAULT_LIMITS,
     MAX_OBJECT_BYTES,
@@ -91,22 +91,32 @@ class ExtenderArgs:
         return self.pod.key
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DecodeCaches:
     """Caches of decoded parts of filter and prioritize requests, by their JSON.
 
-    kube-scheduler sends each pod twice, and mostly the same nodes again. Each cache is limited by an estimate of its
-    memory.
+    kube-scheduler sends each pod and its names twice, and mostly the same nodes again. The caches of pods and nodes are
+    limited by an estimate of their memory.
 
     Attributes:
         pods: decoded pods.
-        node_names: the decoded lists of names of the last requests.
         nodes: decoded nodes; 256 MiB hold about 6,000 of a usual size.
+        node_names: the node names of the last request with names; None if there was none.
     """
 
     pods: ByteLRU[Pod] = field(default_factory=lambda: ByteLRU(16 << 20))
-    node_names: RecentNameLists = field(default_factory=RecentNameLists)
     nodes: ByteLRU[SentNode] = field(default_factory=lambda: ByteLRU(256 << 20))
+    node_names: NodeNames | None = None
+
+    def get_node_names(self, raw: bytes) -> NodeNames:
+        """Return the node names with the JSON *raw*.
+
+        Raises:
+            RequestError: 400, malformed, or a name is empty.
+        """
+        if self.node_names is None or self.node_names.raw != raw:
+            self.node_names = _decode_node_names(raw)
+        return self.node_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +151,7 @@ async def decode_args(
             limits.check_names(len(body), parts[1])
             pod = caches.pods.get_or_create(parts[0], _decode_pod)
             await let_other_tasks_run(len(body) // _BYTES_PER_ITEM)
-            return ExtenderArgs(pod, names=caches.node_names.get_or_create(parts[1], _decode_node_names))
+            return ExtenderArgs(pod, names=caches.get_node_names(parts[1]))
         except RequestError as error:
             if error.status == _TOO_LARGE:
                 raise  # else the body is decoded again, because a part is not one JSON value, or is invalid
@@ -161,7 +171,7 @@ async def decode_args(
     if "nodenames" in fields:
         raw_names = bytes(fields["nodenames"])
         limits.check_names(len(body), raw_names)
-        return ExtenderArgs(pod, names=caches.node_names.get_or_create(raw_names, _decode_node_names))
+        return ExtenderArgs(pod, names=caches.get_node_names(raw_names))
     if "nodes" in fields:
         return ExtenderArgs(pod, nodes=await decode_node_list(fields["nodes"], caches.nodes, limits))
     return ExtenderArgs(pod)

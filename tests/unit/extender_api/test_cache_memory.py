@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from extender.basics.byte_lru import ByteLRU
-from extender.extender_api.node_names import RecentNameLists
 from extender.extender_api.payloads import DecodeCaches, decode_args
 from tests.coroutines import run_now
 
@@ -37,7 +36,7 @@ FLOODS: dict[str, tuple[Callable[[int], bytes], int]] = {
 def test_the_caches_of_a_flood_of_objects_take_at_most_their_limit(
     make_request: Callable[[int], bytes], count: int
 ) -> None:
-    caches = DecodeCaches(ByteLRU(LIMIT), RecentNameLists(), ByteLRU(LIMIT))
+    caches = DecodeCaches(ByteLRU(LIMIT), ByteLRU(LIMIT))
     requests = [make_request(number) for number in range(count)]
     for request in (make_nodes_request(1000), make_pod_request(1000)):
         run_now(decode_args(request, caches=DecodeCaches()))

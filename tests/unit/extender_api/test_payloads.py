@@ -16,7 +16,9 @@ from extender.api.extender_v1 import (
     PreemptionResult,
 )
 from extender.extender_api.json_parts import MAX_DECODE_BYTES
+from extender.extender_api.node_names import NodeNames
 from extender.extender_api.payloads import (
+    DecodeCaches,
     decode_args,
     decode_binding_args,
     decode_preemption_args,
@@ -46,6 +48,22 @@ def test_keys_of_a_request_are_case_insensitive(case: dict[str, Any]) -> None:
     assert (args.pod.metadata.namespace, args.pod.metadata.name) == ("shop", "web")
     assert (None if args.names is None else args.names.names) == case.get("names")
     assert (args.nodes and [node_.node.metadata.name for node_ in args.nodes.nodes]) == case.get("nodes")
+
+
+def test_only_the_last_list_of_names_is_cached() -> None:
+    caches = DecodeCaches()
+
+    def decode(names: str) -> NodeNames | None:
+        body = f'{{"Pod":{POD},"Nodes":null,"NodeNames":{names}}}'
+        return run_now(decode_args(body.encode(), caches=caches)).names
+
+    first = decode('["n1"]')
+    assert decode('["n1"]') is first
+    assert decode('["n2"]') is caches.node_names
+    assert decode('["n1"]') is not first
+    with pytest.raises(RequestError):
+        decode('["n1",]')
+    assert decode('["n1"]') is caches.node_names
 
 
 @pytest.mark.parametrize("case", INVALID.values(), ids=INVALID)
