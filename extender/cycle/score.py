@@ -241,13 +241,10 @@ def _add_pre_filter_states(run: _PreScoreRun, profile: Profile, pre_filter_run: 
     Raises:
         PluginError: PreScore of a plugin reads the state, but PreFilter of the plugin is disabled.
     """
-    for entry in profile.score_plugins:
-        plugin, name = entry.plugin, entry.plugin.name
-        if not hasattr(plugin, "pre_score") or getattr(plugin, "scores_from_pre_filter", False):
-            state = run.states[name] = pre_filter_run.cycle_state.get(name)
-            is_missing = state is None and name not in run.skipped_plugins
-            if is_missing and any(name == other.name for other in profile.pre_score_plugins):
-                raise PluginError(name, "PreScore", "not found")
+    for name, has_pre_score in profile.pre_filter_state_readers:
+        state = run.states[name] = pre_filter_run.cycle_state.get(name)
+        if has_pre_score and state is None and name not in run.skipped_plugins:
+            raise PluginError(name, "PreScore", "not found")
 
 
 def select_host(ranking: Ranking, rng: Random) -> int:

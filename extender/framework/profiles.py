@@ -118,6 +118,8 @@ class Profile:
         resize_preemption: whether pods on nodes whose resize is deferred are scheduled again, so that they preempt
             others (gate InPlacePodVerticalScalingSchedulerPreemption).
         release: the emulated release, with the scheduling rules that no feature gate guards.
+        pre_filter_state_readers: the name of each Score plugin that gets the state of PreFilter, because it has no
+            PreScore or has the attribute `scores_from_pre_filter`; and whether its PreScore runs.
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.numFeasibleNodesToFind (1.36).
     """
@@ -144,6 +146,17 @@ class Profile:
     pod_group_settings: PodGroupSettings | None = None
     resize_preemption: bool = False
     release: Release = DEFAULT_RELEASE
+    pre_filter_state_readers: tuple[tuple[str, bool], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Derive `pre_filter_state_readers` once, because each decision needs it."""
+        pre_score_names = {plugin.name for plugin in self.pre_score_plugins}
+        readers = tuple(
+            (entry.plugin.name, entry.plugin.name in pre_score_names)
+            for entry in self.score_plugins
+            if not hasattr(entry.plugin, "pre_score") or getattr(entry.plugin, "scores_from_pre_filter", False)
+        )
+        object.__setattr__(self, "pre_filter_state_readers", readers)
 
     def select_pre_filter_plugins(self, pod: PodInfo) -> tuple[tuple[PreFilter, ...], frozenset[str]]:
         """Return the PreFilter plugins that run for *pod*, and the names of the filters that ignore it.
