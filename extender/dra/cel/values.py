@@ -77,9 +77,10 @@ def parse_semver(text: str, *, normalize: bool = False) -> CelValue:
     Raises:
         ValueError: *text* is invalid.
     """
-    match = _SEMVER.fullmatch(_normalize_semver(text) if normalize else text)
+    version = _normalize_semver(text) if normalize else text
+    match = _SEMVER.fullmatch(version)
     if match is None or max(map(int, match.group(1, 2, 3))) > _MAX_UINT64:
-        raise ValueError(_explain_semver(_normalize_semver(text) if normalize else text))
+        raise ValueError(_explain_semver(version))
     major, minor, patch, prerelease = match.groups()
     return CelValue(SEMVER, f"{major}.{minor}.{patch}" + (f"-{prerelease}" if prerelease else ""))
 
