@@ -265,6 +265,11 @@ def read_cluster_kinds(
     return _read(source, lambda reader, server: reader.read_kinds(kinds, server), progress, file_hint)
 
 
+def make_credentials_error(error: CredentialsError, file_hint: str = _FILE_HINT) -> UnreadableError:
+    """Return the error of a command without credentials; *file_hint* is as for `read_cluster_kinds`."""
+    return UnreadableError("the cluster", f"{error}; pass --kubeconfig{file_hint}")
+
+
 def read_kubernetes_version(source: CredentialSource) -> str:
     """Connect to a cluster and return its version, such as `v1.37.2`; empty if the user may not read it.
 
@@ -316,6 +321,6 @@ def _read(
     except NotFoundError as error:
         raise UnreadableError(server, f"{error}; is this the address of a Kubernetes API server?") from error
     except CredentialsError as error:
-        raise UnreadableError("the cluster", f"{error}; pass --kubeconfig{file_hint}") from error
+        raise make_credentials_error(error, file_hint) from error
     except ApiError as error:
         raise UnreadableError(server, str(error)) from error

@@ -13,6 +13,7 @@ from extender import __version__
 from extender.analysis.input.input_errors import UnreadableError
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
+from extender.app.cluster_reader import make_credentials_error
 from extender.app.informers import Informers
 from extender.app.live_cluster import LiveCluster
 from extender.app.pages.ui_pages import make_live_pages
@@ -99,7 +100,7 @@ async def _connect(cluster: LiveCluster) -> str:
     try:
         return (await cluster.credentials.get_current_config()).config.server
     except CredentialsError as error:
-        raise UnreadableError("the cluster", f"{error}; pass --kubeconfig, or use a recording with -f") from error
+        raise make_credentials_error(error) from error
 
 
 async def _wait_until_listed(informers: Informers, server: str, progress: ReadProgress) -> None:
