@@ -109,12 +109,8 @@ def test_a_later_file_replaces_a_node_with_override(extender: Command, tmp_path:
     assert extender(*arguments, "--override", stdin=NODE + pod)[0] == 3
 
 
-def test_without_a_cluster_the_error_names_the_ways_out(
-    extender: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("KUBECONFIG", raising=False)
-    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+@pytest.mark.usefixtures("no_cluster")
+def test_without_a_cluster_the_error_names_the_ways_out(extender: Command) -> None:
     status, out, err = extender("explain")
     assert (status, out) == (2, "")
     assert err.startswith("extender: the cluster: no kubeconfig: ")

@@ -58,13 +58,9 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_without_a_cluster_no_recording_is_recommended(
-    extender: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("no_cluster")
+def test_without_a_cluster_no_recording_is_recommended(extender: Command, tmp_path: Path) -> None:
     """The command writes recordings; it has no -f."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("KUBECONFIG", raising=False)
-    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     status, out, err = extender("record", "-o", str(tmp_path / "cluster.json"))
     assert (status, out) == (2, "")
     assert err.endswith("and this is not a pod of a cluster; pass --kubeconfig\n")
