@@ -213,12 +213,14 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         """Check the headers. If the connection is too old, close it after this request.
 
         Raises:
-            _InvalidRequestError: the headers are too big, the transfer encoding is not supported, or too many requests
-                wait on the connection.
+            _InvalidRequestError: the headers are too big, the path has a line break, the transfer encoding is not
+                supported, or too many requests wait on the connection.
         """
         self._is_in_head = False
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
             raise _InvalidRequestError(431, "the headers are too big")
+        if b"%0a" in self.url.partition(b"?")[0].lower():  # at the end, Starlette would ignore it
+            raise _InvalidRequestError(400, "the path has a line break")
         encodings = [value for name, value in self.headers if name == b"transfer-encoding"]
         if encodings and (len(encodings) > 1 or encodings[0].strip().lower() != b"chunked"):
             raise _InvalidRequestError(400, "Transfer-Encoding: only chunked is supported")

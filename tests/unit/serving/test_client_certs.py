@@ -67,12 +67,13 @@ class GuardedServer:
             self.served_paths.append(scope["path"])
             await inner(scope, receive, send)
 
+        allowed_paths = (*AuthorizationOptions().always_allowed_paths, "/filter\n")
         clients = ClientCertVerifier(lambda: self.serving_certificate.client_cas, allowed)
         authenticator = Authenticator(AuthenticationOptions(), None, NullAuthMetrics())
         return AuthMiddleware(
             through,
             authenticator,
-            Authorizer(AuthorizationOptions(), None, NullAuthMetrics()),
+            Authorizer(AuthorizationOptions(always_allowed_paths=allowed_paths), None, NullAuthMetrics()),
             frozenset({"/filter"}),
             clients,
         )
@@ -196,6 +197,12 @@ def test_an_open_connection_is_rejected_when_its_ca_is_removed(guarded_server: G
     connection.request("POST", "/filter", b"{}")
     assert connection.getresponse().status == 403
     connection.close()
+
+
+def test_a_path_that_only_resembles_a_verb_does_not_reach_the_verb(guarded_server: GuardedServer) -> None:
+    tls = client_tls_context(guarded_server.server_ca)
+    for path, status in (("/filter%0A", 400), ("/filter%0a?x", 400), ("/filter/", 403), ("/FILTER", 403)):
+        assert send_request(guarded_server.port, "POST", path, BODY, tls=tls)[0] == status, path
 
 
 def test_new_connections_get_a_rotated_server_certificate(guarded_server: GuardedServer) -> None:

@@ -194,6 +194,7 @@ INVALID_REQUESTS = {
         b"GET http://evil.example HTTP/1.1\r\nHost: x\r\n\r\n",
         UNREADABLE,
     ),
+    "a path with a line break": (b"GET /%0A?q=x HTTP/1.1\r\nHost: x\r\n\r\n", "the path has a line break"),
     "HTTP/2": (
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         UNREADABLE,
