@@ -106,9 +106,7 @@ def _parse(data: bytes | bytearray) -> Any:
 def from_builtins(obj: Any, target_type: type[T]) -> T:
     """Convert parsed JSON or YAML to an object.
 
-    Args:
-        obj: dicts, lists, strings, numbers, booleans, None, and the datetimes of a YAML parser.
-        target_type: the target type, such as `Pod` or `list[Node]`.
+    *obj* has dicts, lists, strings, numbers, booleans, None, and the datetimes of a YAML parser.
 
     Raises:
         DecodeError: a value of the wrong type.

@@ -26,9 +26,7 @@ def set_scheduling_group(pod: Pod) -> Pod:
 def make_pod_group(group: CoschedulingPodGroup, priority: int | None) -> PodGroup:
     """Return *group* as a gang whose `minCount` is `spec.minMember`, at least 1.
 
-    Args:
-        group: the group, which has no priority of its own.
-        priority: the priority of its pods; None if it has none.
+    *group* has no priority of its own; *priority* is that of its pods, or None.
     """
     gang = GangSchedulingPolicy(min_count=max(1, group.spec.min_member))
     spec = PodGroupSpec(scheduling_policy=PodGroupSchedulingPolicy(gang=gang), priority=priority)

@@ -3,8 +3,7 @@
 Keys are the names of the Go fields. Encoding writes every field. As in Go's decoder, decoding ignores the case of keys,
 and a field may be missing or null.
 
-Source: pkg/scheduler/extender.go, HTTPExtender.send; kube-scheduler/extender/v1/types.go, ExtenderArgs,
-ExtenderFilterResult, HostPriorityList (1.36).
+Source: pkg/scheduler/extender.go, HTTPExtender.send (1.36).
 """
 
 from collections.abc import Mapping

@@ -19,8 +19,7 @@ def default_pod_level_resources(spec: PodSpec) -> ResourceRequirements | None:
     resource without one gets the limit then. Limits of huge pages default to those of the containers. Release 1.37
     also defaults the requests of a pod without limits, which changes no sum.
 
-    Args:
-        spec: the spec of a pod, whose containers have their default requests.
+    The containers of *spec* have their default requests.
     """
     resources = spec.resources
     if resources is None or not (resources.limits or resources.requests):

@@ -20,10 +20,8 @@ _CANONICAL_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 def tolerates(toleration: Toleration, taint: Taint | DeviceTaint, *, comparison_operators: bool = False) -> bool:
     """Return whether a toleration tolerates a taint.
 
-    Args:
-        toleration: the toleration; an empty key matches every key, and an empty effect matches every effect.
-        taint: the taint.
-        comparison_operators: whether the operators Gt and Lt are enabled (gate TaintTolerationComparisonOperators).
+    An empty key of *toleration* matches every key, and an empty effect every effect. *comparison_operators* enables the
+    operators Gt and Lt (gate TaintTolerationComparisonOperators).
 
     Source: api/core/v1/toleration.go, Toleration.ToleratesTaint (1.36).
     """

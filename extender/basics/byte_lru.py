@@ -27,10 +27,8 @@ class ByteLRU(Generic[T]):
     def __init__(self, max_bytes: int, estimate_bytes: Callable[[bytes], int] = estimate_decoded_bytes) -> None:
         """Create an empty cache.
 
-        Args:
-            max_bytes: the limit of the memory of all entries. The least recently used entries are evicted. An entry
-                larger than the limit is not cached.
-            estimate_bytes: the function that returns the memory of an entry from its key.
+        All entries take at most *max_bytes*: the least recently used are evicted, and an entry larger than the limit is
+        not cached. *estimate_bytes* returns the memory of an entry from its key.
         """
         self._entries: OrderedDict[bytes, tuple[T, int]] = OrderedDict()
         self._max_bytes = max_bytes

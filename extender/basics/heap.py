@@ -22,9 +22,7 @@ class KeyedHeap(Generic[T]):
     def __init__(self, key: Callable[[T], str], sort_key: Callable[[T], Any]) -> None:
         """Create an empty heap.
 
-        Args:
-            key: the function that returns the key of a value.
-            sort_key: the function that returns the sort key of a value. It is called once, when the value is added.
+        *key* returns the key of a value, and *sort_key* its sort key, once, when the value is added.
         """
         self._key, self._sort_key = key, sort_key
         self._sequence = count()

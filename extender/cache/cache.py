@@ -67,9 +67,8 @@ class Cache:
     def __init__(self, gates: FeatureGates | None = None) -> None:
         """Create an empty cache.
 
-        Args:
-            gates: the feature gates, which decide how the requests of a pod are counted, and whether composite pod
-                groups are stored; None means the default gates.
+        The feature gates decide how the requests of a pod are counted, and whether composite pod groups are stored;
+        None means the default gates.
         """
         gates = gates or FeatureGates()
         self._tables = ClusterTables(SignatureCache(Symbols(), make_pod_resources_options(gates)))

@@ -76,8 +76,7 @@ class ClusterTables:
     def __init__(self, signatures: SignatureCache | None = None) -> None:
         """Create empty tables.
 
-        Args:
-            signatures: the signatures and symbols to share with other tables; None creates new ones.
+        *signatures* are shared with other tables, with their symbols; None creates new ones.
         """
         self.signatures = signatures or SignatureCache(Symbols())
         symbols = self.signatures.symbols
@@ -292,12 +291,8 @@ class ClusterTables:
 
         `selector_counts` and `affinity_terms`, which PreFilter plugins read, are not updated. `pods_by_node` is updated
         when it is next read, since most plugins read only columns. Removing a pod frees its host ports, even if another
-        pod on the node uses them: see `HostPortTable.free_ports`.
-
-        Args:
-            batch: the pods; their nodes are in the node table.
-            indices: distinct indices of pods in the batch, int64; pods to remove must be on their nodes.
-            sign: 1 or -1.
+        pod on the node uses them: see `HostPortTable.free_ports`. *indices* are distinct indices of *batch*, int64. The
+        nodes of the pods are in the node table, and pods to remove are on them.
         """
         if not len(indices):
             return

@@ -1,7 +1,4 @@
-"""Compute the default selector of a pod from the services that select the pod and from its controller.
-
-Source: pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector (1.36).
-"""
+"""Compute the default selector of a pod from the services that select the pod and from its controller."""
 
 from extender.api.kinds.meta import LabelSelector
 from extender.api.kinds.workload import ReplicaSet, ReplicationController, Service, StatefulSet

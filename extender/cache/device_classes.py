@@ -26,10 +26,7 @@ def map_resources_to_device_classes(classes: Iterable[DeviceClass]) -> dict[str,
 
     If several classes have the same `extendedResourceName`, the newest class serves the resource. If these classes are
     equally old, the class whose name sorts first serves it. As upstream, a class loses its implicit resource too if it
-    does not take precedence over an earlier class.
-
-    Args:
-        classes: the device classes in the order in which they were added.
+    does not take precedence over an earlier class. *classes* are in the order in which they were added.
     """
     class_by_resource: dict[str, DeviceClass] = {}
     for device_class in classes:

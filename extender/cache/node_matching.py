@@ -158,11 +158,7 @@ def match_untolerated_taints(
 ) -> BoolArray:
     """Return a mask of the nodes that have an untolerated taint with one of *effects*.
 
-    Args:
-        nodes: the nodes to check.
-        tolerations: the pod's tolerations.
-        effects: the effects to check; taints with other effects are ignored.
-        comparison_operators: enable the operators Gt and Lt (gate TaintTolerationComparisonOperators).
+    *comparison_operators* enables the operators Gt and Lt (gate TaintTolerationComparisonOperators).
 
     Source: api/core/v1/toleration.go, Toleration.ToleratesTaint;
     pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, TaintToleration.Filter (1.36).

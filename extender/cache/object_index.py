@@ -26,10 +26,8 @@ class ObjectIndex(Generic[T, E]):
     def __init__(self, kind: type[T], group_by: Callable[[T], Hashable], make_entry: Callable[[T], E]) -> None:
         """Index the objects of one kind.
 
-        Args:
-            kind: the type of the objects.
-            group_by: returns the group of an object.
-            make_entry: makes the entry of an object; called once after each write of the object.
+        *group_by* returns the group of an object. *make_entry* makes the entry of an object, once after each write of
+        it.
         """
         self._kind, self._group_by, self._make_entry = kind, group_by, make_entry
         self._groups: dict[Hashable, dict[str, E]] = {}

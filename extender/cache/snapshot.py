@@ -114,9 +114,7 @@ class Snapshot:
     def changed_rows(self, *, node_log_position: int, pod_log_position: int | None) -> IntArray | None:
         """Return the rows with changes since an earlier snapshot of this history.
 
-        Args:
-            node_log_position: the `node_log_position` of the earlier snapshot.
-            pod_log_position: the `pod_log_position` of the earlier snapshot; None ignores changes of pods.
+        The arguments are the positions of the earlier snapshot; None as *pod_log_position* ignores changes of pods.
 
         Returns:
             The distinct rows, int64; None if any row may have changed.
@@ -200,11 +198,7 @@ class Snapshot:
         return counts.get_by_domain(topology_key, self._tables.nodes)
 
     def affinity_terms_matching(self, pod_labels: PodLabels) -> tuple[tuple[AffinityTerm, NodeCounts], ...]:
-        """Return the assigned pods' affinity terms that match pods with these labels, with counts of pods by term.
-
-        Args:
-            pod_labels: see `PodSignature.pod_labels`.
-        """
+        """Return the assigned pods' affinity terms that match pods with these labels, with counts of pods by term."""
         return self._tables.affinity_terms.find_matching_terms(pod_labels)
 
     def listed_affinity_terms_matching(self, pod_labels: PodLabels) -> tuple[tuple[AffinityTerm, NodeCounts], ...]:

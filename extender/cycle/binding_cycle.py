@@ -3,9 +3,8 @@
 The module writes nothing to an API server: PreBind and Bind return plans, which the caller executes. It also checks,
 just before binding, that the pod still fits the node.
 
-Source: pkg/scheduler/schedule_one.go, Scheduler.assumeAndReserve, Scheduler.prepareForBindingCycle,
-Scheduler.bindingCycle; pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPreFlights,
-frameworkImpl.WaitOnPermit, frameworkImpl.getPreBindPluginGroups;
+Source: pkg/scheduler/schedule_one.go, Scheduler.assumeAndReserve, Scheduler.bindingCycle;
+pkg/scheduler/framework/runtime/framework.go, frameworkImpl.WaitOnPermit;
 pkg/scheduler/framework/runtime/pods_in_prebind_map.go, podInPreBind.MarkPrebound;
 pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
 """

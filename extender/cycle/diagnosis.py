@@ -98,8 +98,7 @@ class Diagnosis:
     def format_message(self, post_filter_message: str = "") -> str:
         """Return the text of the pod's event and condition: `0/5 nodes are available: 2 Insufficient cpu, ...`.
 
-        Args:
-            post_filter_message: the message of PostFilter, which is appended.
+        *post_filter_message*, the message of PostFilter, is appended.
 
         Source: pkg/scheduler/schedule_one.go, Scheduler.schedulingAlgorithm; pkg/scheduler/framework/types.go,
         FitError.Error (1.36).
@@ -196,15 +195,9 @@ def find_nodes_that_pass_filters(
 ) -> Diagnosis:
     """Run PreFilter and Filter for *pod*, with nominated pods on their nodes.
 
-    A node has only the reasons of the first plugin that rejects it, unless the profile checks all filters.
-
-    Args:
-        pod: the pod to schedule.
-        snapshot: the cluster.
-        profile: the profile with the plugins.
-        runtime: the runtime that calls the plugins.
-        with_rejections: whether rejections are returned even if a node is feasible.
-        only_nodes: the names of the nodes to evaluate; None means all. *snapshot* has the other nodes too.
+    A node has only the reasons of the first plugin that rejects it, unless the profile checks all filters. With
+    *with_rejections*, rejections are returned even if a node is feasible. *only_nodes* are the names of the nodes to
+    evaluate, of which *snapshot* may have more; None means all.
     """
     if len(snapshot) == 0:
         return Diagnosis(0, PreFilterRun(), np.zeros(0, dtype=np.bool_))
@@ -249,12 +242,8 @@ def build_diagnosis(
 ) -> Diagnosis:
     """Combine *filter_results* into feasible nodes, rejections and an error.
 
-    Args:
-        filter_results: the results of the Filter plugins.
-        snapshot: the filtered cluster.
-        pre_filter_run: the outcome of PreFilter.
-        with_rejections: whether rejections are returned even if a node is feasible.
-        all_filters: whether every plugin that rejects a node is reported, not only the first.
+    With *with_rejections*, rejections are returned even if a node is feasible. With *all_filters*, every plugin that
+    rejects a node is reported, not only the first.
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatPassFilters (1.36);
     pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPlugins (1.21).

@@ -109,15 +109,8 @@ def run_filters(
 ) -> FilterResults:
     """Run the Filter plugins on the nodes that PreFilter did not exclude.
 
-    Nominated pods are ignored; `nominator` handles them.
-
-    Args:
-        pod: the pod to schedule.
-        snapshot: the cluster.
-        profile: the profile with the plugins.
-        runtime: the runtime that calls the plugins.
-        pre_filter_run: the outcome of PreFilter; its status is None.
-        all_filters: whether every plugin runs on every node, even if an earlier plugin rejected the node.
+    Nominated pods are ignored; `nominator` handles them. The status of *pre_filter_run* is None. With *all_filters*,
+    every plugin runs on every node, even if an earlier plugin rejected the node.
     """
     size = len(snapshot)
     if pre_filter_run.node_names is None:

@@ -1,8 +1,4 @@
-"""Node sampling: a search stops at enough feasible nodes, and the next search starts where the last one stopped.
-
-Source: pkg/scheduler/schedule_one.go, Scheduler.numFeasibleNodesToFind, Scheduler.findNodesThatPassFilters,
-Scheduler.findNodesThatFitPod; pkg/scheduler/backend/cache/node_tree.go, nodeTree.list (1.36).
-"""
+"""Node sampling: a search stops at enough feasible nodes, and the next search starts where the last one stopped."""
 
 from dataclasses import dataclass
 
@@ -72,11 +68,8 @@ class NodeSampler:
 
         Both masks are bool with shape (number of nodes,).
 
-        Args:
-            snapshot: the cluster.
-            allowed_mask: whether PreFilter allows each node, bool, shape (number of nodes,).
-            feasible: whether each node passes all filters, bool, shape (number of nodes,).
-            num_nodes_to_find: the number of feasible nodes after which the search stops.
+        The masks *allowed_mask* (nodes that PreFilter allows) and *feasible* (nodes that pass all filters), and both
+        results are bool with shape (number of nodes,). The search stops after *num_nodes_to_find* feasible nodes.
         """
         order = np.roll(order_rows_by_zone(snapshot), -self.next_start_index)
         order = order[allowed_mask[order]]

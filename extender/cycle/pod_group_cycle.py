@@ -1,10 +1,8 @@
 """The scheduling cycle of a pod group: schedule the members, or preempt pods for the group.
 
-Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupInfoForPod,
-Scheduler.podGroupSchedulingPlacementAlgorithm, Scheduler.runWorkloadAwarePreemption;
+Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingPlacementAlgorithm;
 pkg/scheduler/framework/preemption/types.go, newDomainForWorkloadPreemption;
-pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain (1.36);
-pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupCycle (1.37).
+pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain (1.36).
 """
 
 from collections.abc import Sequence
@@ -74,15 +72,9 @@ def schedule_pod_group(
 ) -> GroupDecision:
     """Run the whole scheduling cycle of a pod group, or of the composite pod group above it.
 
-    The members of the decision are in the order of `make_group_attempt`.
-
-    Args:
-        pods: the pending members in scheduling order. There must be at least one.
-        snapshot: the cluster.
-        profile: the profile of the first member's scheduler name.
-        runtime: the runtime that calls the plugins.
-        rng: the random generator that breaks ties between nodes and between placements.
-        node_sampler: the node sampler, used only if the profile sets percentageOfNodesToScore.
+    The members of the decision are in the order of `make_group_attempt`. *pods* are the pending members in scheduling
+    order, at least one, and *profile* is that of the first member. *rng* breaks ties between nodes and between
+    placements. *node_sampler* is used only if the profile sets percentageOfNodesToScore.
     """
     error = validate_pod_group(pods, snapshot, profile)
     if error is not None:

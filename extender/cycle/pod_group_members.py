@@ -6,9 +6,6 @@ reserves and binds each member.
 
 `schedule_members` is a generator: it yields a member with a snapshot and receives the decision, so that the caller can
 do I/O between members. `pod_group_cycle.schedule_pod_group` is a caller without I/O.
-
-Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.frameworkForPodGroup,
-Scheduler.podGroupSchedulingDefaultAlgorithm, errPodGroupUnschedulable (1.36).
 """
 
 from collections.abc import Generator, Mapping, Sequence

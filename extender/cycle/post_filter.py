@@ -1,7 +1,6 @@
 """Run the PostFilter plugins for a pod that fits no node. They may make the pod schedulable.
 
-Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPostFilterPlugins;
-pkg/scheduler/schedule_one.go, Scheduler.schedulingAlgorithm (1.36).
+Source: pkg/scheduler/schedule_one.go, Scheduler.schedulingAlgorithm (1.36).
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,6 @@
 """Run the PreEnqueue plugins, which decide whether a pod may enter activeQ.
 
-Source: kube-scheduler/framework/interface.go, PreEnqueuePlugin; pkg/scheduler/backend/queue/scheduling_queue.go,
-PriorityQueue.runPreEnqueuePlugins (1.36).
+Source: kube-scheduler/framework/interface.go, PreEnqueuePlugin (1.36).
 """
 
 from extender.cache.pod_info import PodInfo

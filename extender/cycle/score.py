@@ -109,14 +109,8 @@ def prioritize_nodes(
 ) -> Ranking:
     """Score the feasible nodes.
 
-    Args:
-        pod: the pod to schedule.
-        snapshot: the cluster.
-        profile: the profile with the plugins.
-        runtime: the runtime that calls the plugins.
-        feasible: the nodes to score, bool, shape (number of nodes,).
-        pre_filter_run: the outcome of PreFilter; its state is passed to Score plugins without PreScore, and to those
-            with the attribute `scores_from_pre_filter`.
+    *feasible* is bool, shape (number of nodes,). The state of *pre_filter_run* is passed to Score plugins without
+    PreScore, and to those with the attribute `scores_from_pre_filter`.
     """
     node_set = runtime.result_cache.get_node_set(feasible)
     view = node_set.view(snapshot)

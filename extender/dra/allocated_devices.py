@@ -170,10 +170,7 @@ class AllocatedDevices:
     ) -> None:
         """Add an allocation that is not written to the API yet, or one more pod to the one that is in flight.
 
-        Args:
-            in_flight_key: as for `is_in_flight`.
-            allocation: the allocation.
-            pod_group_cycle: the pod group cycle of the pod; None outside such a cycle.
+        *in_flight_key* is as for `is_in_flight`. *pod_group_cycle* is that of the pod; None outside such a cycle.
 
         Source: pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go,
         claimTracker.SignalClaimPendingAllocation (1.37).

@@ -30,12 +30,7 @@ def build_allocation_results(
 ) -> tuple[AllocationResult, ...]:
     """Build the allocation result of each claim.
 
-    Args:
-        claims: the allocated claims.
-        allocation: the devices of each claim.
-        node_name: the node's name.
-        features: the enabled features.
-        make_share_id: the function that returns a new ID of a device share.
+    *allocation* has the devices of each claim. *make_share_id* returns a new ID of a device share.
     """
     return tuple(
         AllocationResult(

@@ -160,11 +160,8 @@ class AllocationSearch:
     ) -> bool:
         """Return whether the capacity of *device* is sufficient; True if consumable capacity is disabled.
 
-        Args:
-            request: the request with its capacity requirements.
-            device: the device.
-            include_allocating: whether to count the capacity that this search has consumed.
-            ignore_consumed: whether to ignore all consumed capacity.
+        *include_allocating* counts the capacity that this search has consumed. *ignore_consumed* ignores all consumed
+        capacity.
         """
         if not self._features.consumable_capacity or not device.device.capacity:
             return not (self._features.consumable_capacity and request.capacity and request.capacity.requests)

@@ -145,10 +145,7 @@ class Allocator:
     def allocate(self, claims: ClaimsToAllocate, node: Node, timeout: float) -> NodeAllocation | None:
         """Return the devices for the claims on *node*, or None if they cannot be allocated there.
 
-        Args:
-            claims: the claims.
-            node: the node.
-            timeout: the timeout in seconds; 0: unlimited.
+        *timeout* is in seconds; 0: unlimited.
 
         Raises:
             AllocationError: a claim, a class or a slice is invalid.

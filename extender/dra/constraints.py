@@ -65,10 +65,7 @@ class Constraint(ABC):
     def add(self, request: str, subrequest: str, find_attribute: AttributeLookup) -> bool:
         """Add a device if the constraint allows it for the request or subrequest; return whether it was added.
 
-        Args:
-            request: the name of the request.
-            subrequest: the name of the subrequest; empty for an exact request.
-            find_attribute: the function that returns an attribute of the device by name.
+        *subrequest* is empty for an exact request. *find_attribute* returns an attribute of the device by name.
         """
         if not self._covers(request, subrequest):
             return True

@@ -193,12 +193,8 @@ def fits_capacity(
 ) -> bool:
     """Return whether a request fits in the available capacity.
 
-    Args:
-        capacities: the device's capacities by name.
-        requirements: the requested capacities. If a capacity is not requested, its default amount is consumed.
-        consumed_capacity: the capacity that other claims consume, in nano units.
-        allocating_capacity: the capacity that this search has consumed so far, in nano units.
-        rules: the rules of the release.
+    If a capacity is not in *requirements*, its default amount is consumed. *consumed_capacity* is that of other claims,
+    and *allocating_capacity* what this search has consumed so far, in nano units.
 
     Raises:
         CapacityError: an amount is negative or cannot be represented.

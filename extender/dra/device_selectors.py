@@ -20,11 +20,7 @@ def match_selectors(
 
     For upstream's stable allocator, no device allows multiple allocations.
 
-    Args:
-        device: the device.
-        selectors: the selectors of a class or of a request.
-        location: the class or the claim with the selectors, for error messages.
-        features: the enabled features.
+    *location* is the class or the claim with the selectors, for error messages.
 
     Raises:
         AllocationError: a selector is invalid or its evaluation fails.

@@ -38,9 +38,7 @@ class _Usage(NamedTuple):
 class DeviceShares:
     """Measures the devices of some drivers.
 
-    Args:
-        allocator: the allocator of the devices.
-        resources_by_driver: the name of the measured capacity or counter, by driver.
+    *resources_by_driver* has the name of the measured capacity or counter, by driver.
     """
 
     def __init__(self, allocator: Allocator, resources_by_driver: Mapping[str, str]) -> None:
@@ -111,9 +109,7 @@ class DeviceShares:
     def _list_amounts(self, device: SliceDevice, consumed: int | None) -> Iterator[tuple[_DeviceKey, int]]:
         """Yield the amount that an allocation of *device* uses of each physical device.
 
-        Args:
-            device: the allocated device.
-            consumed: the consumed capacity in nano units; None if the device is not shared.
+        *consumed* is the consumed capacity in nano units; None if the device is not shared.
         """
         resource = self._resources[device.id[0]]
         if not device.consumed_counters:

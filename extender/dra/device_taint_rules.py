@@ -17,11 +17,8 @@ def apply_taint_rules(
 ) -> ResourceSlice:
     """Return the slice with the taints of *rules* on its devices; the same object if no rule selects it.
 
-    Args:
-        resource_slice: the slice.
-        rules: the rules.
-        applies_rules_without_selector: whether a rule without a selector applies to all devices, as in release 1.36.
-            Otherwise it applies to none.
+    With *applies_rules_without_selector*, as in release 1.36, a rule without a selector applies to all devices;
+    otherwise to none.
 
     Source: dynamic-resource-allocation/resourceslice/tracker/tracker.go, Tracker.applyPatches (1.36, 1.37).
     """

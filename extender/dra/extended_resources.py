@@ -34,10 +34,7 @@ def build_device_requests(
     Init containers reuse the devices of later containers. If the largest init container needs more devices, it has a
     request for the difference.
 
-    Args:
-        pod: the pod.
-        resources: the extended resources to allocate as devices.
-        classes: device classes by extended resource.
+    *resources* are the extended resources to allocate as devices; *classes* has the device class of each.
     """
     containers = (*pod.spec.init_containers, *pod.spec.containers)
     init_positions = [index for index, container in enumerate(pod.spec.init_containers) if not container.is_sidecar]

@@ -1,8 +1,7 @@
 """Cluster events, and the queueing hints with which plugins register for them.
 
-Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodWorthRequeuing,
-PriorityQueue.movePodsToActiveOrBackoffQueue; pkg/scheduler/framework/types.go, MatchClusterEvents,
-UnrollWildCardResource; kube-scheduler/framework/types.go, ActionType.String, ClusterEvent.Label (1.36).
+Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.movePodsToActiveOrBackoffQueue;
+pkg/scheduler/framework/types.go, UnrollWildCardResource (1.36).
 """
 
 from collections.abc import Callable
@@ -186,11 +185,8 @@ def register_pod_events(
 ) -> tuple[ClusterEventWithHint, ...]:
     """Return the registrations for changes of assigned pods and of the waiting pod itself.
 
-    Args:
-        release: the emulated release. If it does not split pod events, there is one registration for all pods.
-        hint: the queueing hint of all registrations.
-        assigned: the changes of assigned pods.
-        target: the changes of the waiting pod.
+    *assigned* are the changes of assigned pods, *target* those of the waiting pod. If *release* does not split pod
+    events, there is one registration for all pods.
 
     Source: pkg/scheduler/framework/types.go, UnrollPodEvent (1.37).
     """

@@ -2,11 +2,6 @@
 
 A plugin is a plain class with a `name` and the methods of its extension points. It has no API client, clock or logger.
 PreFilter and PreScore return `state`, which is passed to all later methods of the plugin in the same scheduling cycle.
-
-Source: kube-scheduler/framework/interface.go, PreEnqueuePlugin, QueueSortPlugin, PreFilterPlugin;
-pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreFilterPlugins,
-frameworkImpl.RunPreFilterExtensionAddPod, frameworkImpl.RunFilterPlugins; pkg/scheduler/schedule_one.go,
-Scheduler.findNodesThatFitPod; pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
 """
 
 from collections.abc import Hashable, Sequence

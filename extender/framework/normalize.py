@@ -14,9 +14,8 @@ def default_normalize_score(scores: IntArray, *, reverse: bool = False) -> IntAr
     If its raw scores are equal for all nodes, they are then normalized once, not for the nodes of each pod. The
     attribute means that the result depends only on the raw scores, and not on the number of equal ones.
 
-    Args:
-        scores: the raw scores, none of which is negative. The array is not modified.
-        reverse: whether the scaled scores are subtracted from 100, so that the maximum becomes 0.
+    No raw score is negative; *scores* is not modified. With *reverse*, the scaled scores are subtracted from 100, so
+    that the maximum becomes 0.
 
     Returns:
         A new int64 array in the order of *scores*, rounded down (before reversing).

@@ -55,10 +55,7 @@ class SlowCallObserver(PluginObserver):
     ) -> None:
         """Create the observer.
 
-        Args:
-            report: the function that is called with one line for each slow plugin.
-            exempt_plugins: plugins that are not reported.
-            threshold: the duration in seconds above which a call is slow.
+        Call *report* with one line for each slow plugin that is not exempt. A call is slow above *threshold* seconds.
         """
         self._report, self._threshold = report, threshold
         self._exempt_plugins = frozenset(exempt_plugins)

@@ -38,9 +38,7 @@ def format_exception(error: BaseException, module: str = _OWN_PACKAGE) -> str:
 
     For a third-party plugin, the file and the line follow in brackets: `KeyError: 'zone' (price_plugins/zones.py:12)`.
 
-    Args:
-        error: the exception.
-        module: the name of the module that defines the plugin. The last call in its top-level package is named.
+    The last call in the top-level package of *module*, which defines the plugin, is named.
     """
     text, error_type = " ".join(str(error).split()), type(error)
     if not text:

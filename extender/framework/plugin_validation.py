@@ -62,11 +62,8 @@ def validate_signature(
 ) -> list[str]:
     """Return the errors of *function*, which is called with *expected_parameters* as positional arguments.
 
-    Args:
-        name: the name of the function.
-        function: a function or bound method, without the parameter `self`.
-        expected_parameters: the expected names. In *function*, names of unused parameters may start with underscores.
-        ignore_names: whether only the number of parameters is checked.
+    *function* is a function or a bound method, without the parameter `self`. Its names of unused parameters may start
+    with underscores. With *ignore_names*, only the number of parameters is checked.
     """
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         return [f"{name} is async; plugins return at once, so write a plain def"]

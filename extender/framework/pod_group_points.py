@@ -1,9 +1,6 @@
 """The extension points of pod groups: placements, their scores, and preemption for a group.
 
-Source: kube-scheduler/framework/interface.go, PlacementGeneratePlugin; pkg/scheduler/framework/interface.go,
-PodGroupPostFilterPlugin; pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingPlacementAlgorithm
-(1.36);
-pkg/scheduler/framework/interface.go, PlacementFeasiblePlugin, PlacementProgress (1.37).
+Source: kube-scheduler/framework/interface.go, PlacementGeneratePlugin (1.36).
 """
 
 from collections.abc import Generator, Iterator, Mapping

@@ -233,11 +233,7 @@ def _make_pod_group_settings(
     """Return the pod group settings for *gates*.
 
     In 1.36 only DefaultPreemption runs for a pod group that cannot be scheduled, and no configuration changes this.
-
-    Args:
-        gates: the feature gates.
-        plugins: all plugins of the profile, by name.
-        post_filter_plugins: the plugins of the extension point podGroupPostFilter, in order.
+    *post_filter_plugins* are the plugins of the extension point podGroupPostFilter, in order.
 
     Source: pkg/scheduler/framework/interface.go, PodGroupPostFilterPlugin; pkg/scheduler/schedule_one.go,
     Scheduler.ScheduleOne (1.36).

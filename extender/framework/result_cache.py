@@ -237,10 +237,7 @@ FoundTables = tuple[TablePlan, list[tuple[TableKey, TableT | None]], dict[str, P
 class TableStore(Generic[TableT]):
     """The tables of one extension point.
 
-    Args:
-        point: the extension point, `Filter` or `Score`.
-        runner: the runner that reports errors of plugins.
-        get_plugin: returns the plugin of an entry of a profile.
+    *point* is `Filter` or `Score`; *get_plugin* returns the plugin of an entry of a profile.
     """
 
     __slots__ = ("_get_plugin", "_plans", "_point", "_rng", "_runner", "_tables")
@@ -254,10 +251,8 @@ class TableStore(Generic[TableT]):
     def find(self, entries: tuple[Any, ...], skipped: frozenset[str], pod: Any) -> FoundTables[TableT]:
         """Return the tables for *pod*.
 
-        Args:
-            entries: the entries of the profile, always the same tuple for one profile.
-            skipped: the names of plugins that do not run.
-            pod: the pod to schedule.
+        *entries* are those of the profile, always the same tuple for one profile. The plugins named in *skipped* do not
+        run.
 
         Returns:
             The plan that the tables follow; the key of each table with the table, or with None if there is none yet;

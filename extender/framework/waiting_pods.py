@@ -7,8 +7,7 @@
 
 The states allowed, rejected and failed are final.
 
-Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPermitPlugins;
-pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
+Source: pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
 """
 
 from collections.abc import Iterator, Mapping

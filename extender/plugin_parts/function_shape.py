@@ -1,9 +1,4 @@
-"""Piecewise linear functions from utilization to score, configured by their points.
-
-Source: pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go,
-buildRequestedToCapacityRatioScorerFunction; pkg/scheduler/apis/config/validation/validation_pluginargs.go,
-validateFunctionShape (1.36).
-"""
+"""Piecewise linear functions from utilization to score, configured by their points."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,6 @@
 """Whether the tree of a pod group has enough pods: each gang its `minCount`, each composite gang its `minGroupCount`.
 
-Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.isCPGTreeReady;
-pkg/scheduler/backend/cache/cache.go, cacheImpl.BuildHierarchySnapshotFromPod (1.37).
+Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.isCPGTreeReady (1.37).
 """
 
 from collections.abc import Callable

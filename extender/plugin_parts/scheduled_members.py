@@ -15,10 +15,7 @@ def list_scheduled_members(
 ) -> list[AssignedPodInfo] | Status:
     """Return the scheduled pods of *pod_group*, or an error if the tree is too deep.
 
-    Args:
-        pod_group: the pod group or composite pod group.
-        snapshot: the cluster.
-        depth: the number of groups above *pod_group* in the tree.
+    *depth* is the number of groups above *pod_group* in the tree.
     """
     if depth >= MAX_DEPTH:
         return error_status(f"exceeded maximum hierarchy depth at {pod_group.group_key}")

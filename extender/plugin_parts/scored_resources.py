@@ -1,9 +1,6 @@
 """Resources that plugins score: their configuration and their amounts on each node.
 
-Source: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
-resourceAllocationScorer.calculateNodeAllocatableRequest; pkg/scheduler/framework/plugins/noderesources/fit.go,
-NewFit; pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeResourcesFitArgs,
-ValidateNodeResourcesBalancedAllocationArgs (1.36).
+Source: pkg/scheduler/framework/plugins/noderesources/fit.go, NewFit (1.36).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -155,12 +152,8 @@ def build_scored_resources(
     """Return the resources of *specs* that are scored for a pod, in the order of *specs*.
 
     Scalar resources that the pod does not request are omitted. So are names that are not schedulable resources.
-
-    Args:
-        specs: the configured resources.
-        requests: the pod's request for each of *specs*, in base units.
-        symbols: the symbol table of resources.
-        nonzero: whether containers of assigned pods count as 100m and 200Mi if they request no cpu or memory.
+    *requests* has the request of the pod for each of *specs*, in base units. With *nonzero*, containers of assigned
+    pods count as 100m and 200Mi if they request no cpu or memory.
 
     Source: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
     resourceAllocationScorer.calculateNodeAllocatableRequest (1.36).

@@ -7,8 +7,6 @@
 **Requeued on** no event.
 
 **Options** none.
-
-Source: pkg/scheduler/framework/plugins/defaultbinder/default_binder.go, DefaultBinder.Bind (1.36).
 """
 
 from typing import ClassVar

@@ -28,13 +28,10 @@ the minimum number of candidates, in percent of the nodes where preemption may h
 two applies. The search stops when it has found that many candidates and one of them violates no disruption budget. The
 options must not both be 0.
 
-Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.PreEnqueue,
-DefaultPreemption.PostFilter, DefaultPreemption.PodEligibleToPreemptOthers;
-pkg/scheduler/framework/preemption/preemption.go, Evaluator.findCandidates, Evaluator.Preempt,
-Evaluator.DryRunPreemption; pkg/scheduler/util/utils.go, MoreImportantPod, GetEarliestPodStartTime;
-pkg/scheduler/framework/preemption/types.go, newDomainForWorkloadPreemption;
-pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain;
-pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateDefaultPreemptionArgs (1.36).
+Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
+DefaultPreemption.PodEligibleToPreemptOthers; pkg/scheduler/framework/preemption/preemption.go,
+Evaluator.findCandidates, Evaluator.Preempt, Evaluator.DryRunPreemption; pkg/scheduler/util/utils.go, MoreImportantPod,
+GetEarliestPodStartTime (1.36).
 """
 
 from collections.abc import Mapping, Sequence

@@ -17,9 +17,6 @@ a composite pod group.
 **Requeued on** a new pod of the group or tree, the creation of a group of the tree, or since 1.37 a lower `minCount`.
 
 **Options** none. It is on by default only with the feature gate `GangScheduling`, in 1.37 `GenericWorkload`.
-
-Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.PreEnqueue,
-GangScheduling.Permit, GangScheduling.EventsToRegister (1.36).
 """
 
 from collections.abc import Sequence

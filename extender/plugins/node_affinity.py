@@ -11,9 +11,7 @@ sum becomes 100. Scoring is skipped if neither has preferred terms. An invalid p
 
 **Options** `addedAffinity`: a required and preferred node affinity that applies to every pod in addition to its own.
 
-Source: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, RequiredNodeAffinity.Match;
-pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, NodeAffinity.PreFilter, NodeAffinity.Filter,
-NodeAffinity.PreScore; pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeAffinityArgs (1.36).
+Source: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, RequiredNodeAffinity.Match (1.36).
 """
 
 from collections.abc import Hashable, Sequence

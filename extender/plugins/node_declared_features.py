@@ -15,9 +15,7 @@ features.
 
 Source: component-helpers/nodedeclaredfeatures/framework.go, Framework.InferForPodScheduling;
 component-helpers/nodedeclaredfeatures/features/volumebindmountoptions/feature.go,
-volumeBindMountOptionsFeature.InferForScheduling (1.37);
-pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go, NodeDeclaredFeatures.Filter,
-NodeDeclaredFeatures.EventsToRegister (1.36).
+volumeBindMountOptionsFeature.InferForScheduling (1.37).
 """
 
 from collections.abc import Hashable, Sequence

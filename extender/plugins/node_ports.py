@@ -8,9 +8,6 @@ if they are equal, or if one of the two pods listens on all addresses. The plugi
 **Requeued on** the deletion of a pod that used such a port, or a new node.
 
 **Options** none.
-
-Source: pkg/scheduler/util/utils.go, GetHostPorts; kube-scheduler/framework/types.go, HostPortInfo.CheckConflict;
-pkg/scheduler/framework/plugins/nodeports/node_ports.go, NodePorts.isSchedulableAfterPodDeleted (1.36).
 """
 
 from collections.abc import Hashable, Sequence

@@ -11,11 +11,7 @@ resource are scored.
 **Options** `resources`: the resources that count, a list of `name` and `weight`; cpu and memory if it is empty. A
 weight must be 1. A name must not occur twice.
 
-Source: pkg/scheduler/framework/plugins/noderesources/fit.go, NewFit;
-pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, balancedResourceScorer, balancedResourceScore,
-BalancedAllocation.PreScore; pkg/scheduler/apis/config/v1/defaults.go,
-SetDefaults_NodeResourcesBalancedAllocationArgs; pkg/scheduler/apis/config/validation/validation_pluginargs.go,
-ValidateNodeResourcesBalancedAllocationArgs (1.36).
+Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_NodeResourcesBalancedAllocationArgs (1.36).
 """
 
 from collections.abc import Hashable, Sequence
@@ -48,9 +44,6 @@ class NodeResourcesBalancedAllocationArgs(ScoredResourcesArgs, frozen=True, rena
 
     Attributes:
         resources: the resources that count.
-
-    Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeResourcesBalancedAllocationArgs
-    (1.36).
     """
 
     def validate(self, path: str, gates: FeatureGates) -> list[FieldError]:  # noqa: ARG002
@@ -242,12 +235,8 @@ def _score_single_row(resources: Sequence[_BalancedResource], nodes: NodeView, r
 def _compute_standard_deviation(fractions: Sequence[FloatArray], size: int) -> FloatArray:
     """Return the standard deviation of the requested fractions of a node's resources: float64, shape (2, size).
 
-    The first row is without the pod, the second with it. The order of operations is upstream's, so the results
-    are equal to upstream's to the last digit.
-
-    Args:
-        fractions: the fractions of each resource, shape (2, size); they are overwritten.
-        size: number of nodes.
+    The first row is without the pod, the second with it. The order of operations is upstream's, so the results are
+    equal to upstream's to the last digit. The *fractions* of each resource, shape (2, size), are overwritten.
 
     Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, balancedResourceScore (1.36).
     """

@@ -9,9 +9,6 @@
 pod.
 
 **Options** none.
-
-Source: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, NodeUnschedulable.Filter,
-NodeUnschedulable.EventsToRegister (1.36).
 """
 
 from collections.abc import Sequence

@@ -14,9 +14,6 @@ unresolvable. The plugin skips pods that have neither claims nor disks of in-tre
 volume.
 
 **Options** none.
-
-Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.PreFilter, CSILimits.Filter,
-CSILimits.getCSIDriverInfo (1.36).
 """
 
 from collections import Counter

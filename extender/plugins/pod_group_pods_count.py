@@ -4,9 +4,6 @@
 would schedule. The score is this number in percent of the highest number of all placements.
 
 **Options** none. The plugin is alpha. It is on by default only with the feature gate `TopologyAwareWorkloadScheduling`.
-
-Source: pkg/scheduler/framework/plugins/podgrouppodscount/podgroup_pods_count.go, PodGroupPodsCount.ScorePlacement
-(1.36).
 """
 
 from typing import ClassVar, Final

@@ -7,8 +7,6 @@
 **Requeued on** no event.
 
 **Options** none.
-
-Source: pkg/scheduler/framework/plugins/queuesort/priority_sort.go, PrioritySort.Less (1.36).
 """
 
 from typing import ClassVar

@@ -8,9 +8,7 @@
 
 **Options** none.
 
-Source: pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go, SchedulingGates.PreEnqueue,
-SchedulingGates.isSchedulableAfterUpdatePodSchedulingGatesEliminated; pkg/registry/core/pod/strategy.go,
-applySchedulingGatedCondition (1.36).
+Source: pkg/registry/core/pod/strategy.go, applySchedulingGatedCondition (1.36).
 """
 
 from collections.abc import Sequence

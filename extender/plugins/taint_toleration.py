@@ -10,9 +10,7 @@ the highest number among the feasible nodes. If no node has such a taint, all ge
 
 **Options** none. The feature gate `TaintTolerationComparisonOperators` enables the operators `Gt` and `Lt`.
 
-Source: api/core/v1/toleration.go, Toleration.ToleratesTaint;
-pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, TaintToleration.Filter, TaintToleration.PreScore,
-TaintToleration.Score (1.36).
+Source: api/core/v1/toleration.go, Toleration.ToleratesTaint (1.36).
 """
 
 from collections.abc import Hashable, Sequence

@@ -10,9 +10,6 @@ fails. A group without a constraint gets a single placement with all nodes.
 **Requeued on** no event. The group is retried after its backoff.
 
 **Options** none. The plugin is alpha. It is on by default only with the feature gate `TopologyAwareWorkloadScheduling`.
-
-Source: pkg/scheduler/framework/plugins/topologyaware/topology_placement.go, TopologyPlacement.GeneratePlacements
-(1.36).
 """
 
 from typing import ClassVar

@@ -13,9 +13,6 @@ disks nor such claims in use.
 pod.
 
 **Options** none.
-
-Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go, VolumeRestrictions.PreFilter,
-isVolumeConflict, satisfyReadWriteOncePod (1.36).
 """
 
 from collections.abc import Sequence

@@ -12,9 +12,6 @@ Generic ephemeral volumes are ignored. The plugin skips pods without volumes to 
 a volume whose zones change.
 
 **Options** none.
-
-Source: pkg/scheduler/framework/plugins/volumezone/volume_zone.go, VolumeZone.getPVbyPod, VolumeZone.Filter,
-VolumeZone.EventsToRegister (1.36).
 """
 
 from collections.abc import Iterator, Sequence

@@ -53,11 +53,7 @@ class AssignmentDryRun:
     ) -> None:
         """Start with the pods of *snapshot*.
 
-        Args:
-            snapshot: the cluster. The states of *assignments* may share its arrays, so it must not change.
-            assignments: the pods in scheduling order.
-            profile: the profile with the plugins.
-            runtime: the runtime that calls the plugins.
+        *assignments* are in scheduling order. Their states may share arrays of *snapshot*, so it must not change.
         """
         self._hypothesis, self._profile, self._runtime = Hypothesis(snapshot), profile, runtime
         self._assignments = [self._copy(assignment) for assignment in assignments]
@@ -85,11 +81,8 @@ class AssignmentDryRun:
     def reprieve_units(self, units: Sequence[PreemptionUnit], budgets: Budgets) -> tuple[list[PreemptionUnit], int]:
         """Restore as many of the removed *units* as possible, and return the others with their budget violations.
 
-        Units whose eviction violates a disruption budget are restored before the others.
-
-        Args:
-            units: the removed units, the most important first.
-            budgets: the disruption budgets.
+        Units whose eviction violates a disruption budget are restored before the others. The most important of *units*
+        is first.
 
         Raises:
             PluginError: a plugin failed to update its state.

@@ -1,8 +1,6 @@
 """Search for nodes on which preemption helps, until there are enough candidates.
 
-Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.findCandidates, Evaluator.Preempt;
-pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.GetOffsetAndNumCandidates
-(1.36).
+Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.findCandidates, Evaluator.Preempt (1.36).
 """
 
 from collections import Counter
@@ -114,11 +112,7 @@ def find_candidates(
 ) -> CandidateSearchResult:
     """Return the nodes of *snapshot* on which preemption helps *pod*.
 
-    Args:
-        pod: the preemptor.
-        snapshot: the cluster.
-        attempt: the failed attempt of *pod*.
-        limit: the search stops at this number of candidates if at least one of them has no PDB violation.
+    The search stops at *limit* candidates if at least one of them has no PDB violation.
     """
     rows = np.flatnonzero(attempt.diagnosis.find_nodes_where_preemption_may_help())
     num_candidates = len(rows) if attempt.all_nodes else limit.calculate_num_candidates(len(rows))

@@ -3,8 +3,7 @@
 In release 1.36 an eviction uses all budgets that match the pod. Since 1.37 it uses them in order up to the first one
 that it violates. kube-scheduler's order of budgets is not fixed; here it is the order of namespace and name.
 
-Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation (1.36);
-pkg/scheduler/framework/preemption/util.go, FilterVictimsWithPDBViolation (1.37).
+Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation (1.36).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -152,10 +151,8 @@ def _make_violation_check(budgets: Budgets) -> Callable[[AssignedPodInfo], bool]
 def find_violating_pods(budgets: Budgets, batch: PodBatch, node_numbers: IntArray) -> BoolArray:
     """Return which pods violate a budget if the pods of each node are evicted in order: bool, shape (len(batch),).
 
-    Args:
-        budgets: the budgets; the disruptions on each node are counted separately.
-        batch: the pods, grouped by node.
-        node_numbers: a number for the node of each pod, ascending.
+    The disruptions on each node are counted separately. *batch* is grouped by node: *node_numbers* has a number for the
+    node of each pod, ascending.
     """
     violating = np.zeros(len(batch), dtype=np.bool_)
     pod_indices, budget_indices = _pair_pods_with_budgets(budgets, batch)
@@ -174,12 +171,8 @@ def _evict_in_order(
 ) -> BoolArray:
     """Return which pods violate a budget if a pod uses no budget after the first one that it violates.
 
-    Args:
-        budgets: the budgets.
-        pod_count: the number of pods.
-        node_numbers: a number for the node of each pod, ascending.
-        pod_indices: pods, ascending.
-        budget_indices: for each of *pod_indices*, a budget that its eviction uses.
+    *node_numbers* has a number for the node of each pod, ascending. *budget_indices* has for each of *pod_indices*,
+    which are ascending, a budget that its eviction uses.
     """
     violating = np.zeros(pod_count, dtype=np.bool_)
     remaining_by_node: dict[int, list[int]] = {}

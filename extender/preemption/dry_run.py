@@ -103,10 +103,7 @@ class DryRun:
     def __init__(self, inputs: DryRunInputs, rows: IntArray, pods: PodBatch) -> None:
         """Start with all pods on their nodes.
 
-        Args:
-            inputs: the preemptor and the plugins.
-            rows: the rows to filter.
-            pods: the removable pods, all on *rows*.
+        *rows* are filtered. The removable *pods* are all on them.
         """
         self._inputs = inputs
         self._hypothesis = Hypothesis(inputs.snapshot)

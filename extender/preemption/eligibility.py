@@ -20,11 +20,7 @@ def get_ineligibility_reason(
 ) -> str:
     """Return the reason why *pod* may not preempt others now; empty if it may.
 
-    Args:
-        pod: the preemptor.
-        snapshot: the cluster.
-        diagnosis: the diagnosis of the failed attempt.
-        has_group_victims: whether a victim has the priority of its pod group.
+    *diagnosis* is that of the failed attempt. With *has_group_victims*, a victim has the priority of its pod group.
     """
     if pod.spec.preemption_policy == "Never":
         return _PREEMPTION_POLICY_NEVER

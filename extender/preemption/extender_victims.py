@@ -54,15 +54,9 @@ def review_victims(
     Unnecessary victims are reprieved. Victims whose eviction violates a disruption budget are tried first. If the
     proposed victims are not enough, as few other pods of lower priority as possible are added, but none that is assumed
     only here: kube-scheduler, which may not know it, would end the preemption with an error. A node is dropped if it is
-    unknown, if PreFilter excludes it, or if the added victims are not enough. If all proposed victims are
-    unnecessary, they are accepted unchanged, because kube-scheduler may have plugins that this profile does not have.
-
-    Args:
-        pod: the preemptor.
-        snapshot: the cluster.
-        profile: the profile with the plugins.
-        runtime: the runtime that calls the plugins.
-        victim_uids: the uids of the proposed victims by node name.
+    unknown, if PreFilter excludes it, or if the added victims are not enough. If all proposed victims are unnecessary,
+    they are accepted unchanged, because kube-scheduler may have plugins that this profile does not have. *victim_uids*
+    has the uids of the proposed victims by node name.
     """
     pre_filter_run = run_pre_filter_plugins(pod, snapshot, profile, runtime)
     if pre_filter_run.status is not None and not pre_filter_run.status.is_rejected:

@@ -2,9 +2,7 @@
 
 A group that is disrupted as a whole is one victim with its pods on all nodes.
 
-Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
-DefaultPreemption.SelectVictimsOnNode; pkg/scheduler/framework/preemption/preemption.go, Evaluator.GetVictimsOnNode
-(1.37).
+Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.GetVictimsOnNode (1.37).
 """
 
 from extender.cache.snapshot import Snapshot

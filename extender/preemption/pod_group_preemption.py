@@ -4,9 +4,7 @@ Release 1.36 schedules the group again after each attempt to reprieve a victim. 
 with all potential victims removed. Then as many victims as possible are reprieved, while the members stay on the nodes
 that were selected.
 
-Source: pkg/scheduler/framework/preemption/types.go, newDomainForWorkloadPreemption;
-pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain (1.36);
-pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.Preempt (1.37).
+Source: pkg/scheduler/framework/preemption/types.go, newDomainForWorkloadPreemption (1.36).
 """
 
 from collections.abc import Generator, Iterable

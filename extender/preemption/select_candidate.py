@@ -48,9 +48,7 @@ _CRITERIA: tuple[Callable[[Candidate], float], ...] = (
 def select_candidate(candidates: Sequence[Candidate], rng: Random | None) -> PreemptionPlan:
     """Return a plan for the best of *candidates*.
 
-    Args:
-        candidates: at least one, with different nodes.
-        rng: the random generator that breaks ties; None selects the first node name.
+    *candidates* has at least one, and their nodes differ. *rng* breaks ties; None selects the first node name.
     """
     remaining_candidates = list(candidates)
     for criterion in _CRITERIA:

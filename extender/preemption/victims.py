@@ -2,9 +2,8 @@
 
 Many nodes are processed together: step k tries to reprieve the k-th pod of every node.
 
-Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
-DefaultPreemption.SelectVictimsOnNode; pkg/scheduler/framework/preemption/preemption.go, Evaluator.DryRunPreemption;
-pkg/scheduler/util/utils.go, MoreImportantPod (1.36).
+Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.DryRunPreemption; pkg/scheduler/util/utils.go,
+MoreImportantPod (1.36).
 """
 
 from collections import Counter
@@ -75,9 +74,7 @@ def find_potential_victims(pod: PodInfo, snapshot: Snapshot, rows: IntArray) -> 
 def order_by_importance(pods: PodBatch, node_numbers: IntArray) -> IntArray:
     """Return indices of *pods* by node, then by descending priority, then by start time: int64.
 
-    Args:
-        pods: the pods in any order; equally important pods keep their order.
-        node_numbers: a number for the node of each pod: int64.
+    Equally important *pods* keep their order. *node_numbers* has a number for the node of each pod: int64.
     """
     priorities = pods.map_signatures(lambda signature: signature.priority)
     order: IntArray = np.lexsort((-priorities, node_numbers))
@@ -104,12 +101,8 @@ def select_victims(
 ) -> VictimSelection:
     """Select the victims on each of *rows*, independently of the other rows.
 
-    Args:
-        inputs: the preemptor and the plugins.
-        rows: the rows of the nodes to evaluate, without duplicates, int64.
-        potential_victims: the pods on *rows* that may be evicted.
-        budgets: the disruption budgets; pods whose eviction violates a budget are reprieved first.
-        uids_to_reprieve_last: the uids of pods that are reprieved after all other pods.
+    *rows* are int64, without duplicates; *potential_victims* are the pods on them that may be evicted. Pods whose
+    eviction violates one of *budgets* are reprieved first, and those with *uids_to_reprieve_last* after all other pods.
     """
     order = _ReprieveOrder(rows, potential_victims)
     node_names = tuple(map(inputs.snapshot.names.__getitem__, rows.tolist()))
@@ -169,11 +162,8 @@ class _ReprieveOrder:
     ) -> BoolArray:
         """Reprieve pods one after another; return which pods must be evicted: bool, shape (number of pods,).
 
-        Args:
-            dry_run: a dry run with all pods removed.
-            positions: the positions of the rows that fit the preemptor; the other rows are ignored.
-            violating: the pods whose eviction violates a budget, which are reprieved before the others: bool.
-            uids_to_reprieve_last: the uids of pods that are reprieved after all other pods.
+        All pods are removed in *dry_run*. Only rows at *positions*, which fit the preemptor, count. Pods in the mask
+        *violating*, whose eviction violates a budget, are reprieved first, and those with *uids_to_reprieve_last* last.
         """
         evicted_mask = np.zeros(len(self.batch), dtype=np.bool_)
         is_reprieved_last = np.zeros(len(self.batch), dtype=np.bool_)

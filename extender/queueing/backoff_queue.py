@@ -2,9 +2,8 @@
 
 An entity is a pod or, since 1.37, a pod group, which counts as one with an error.
 
-Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue, PriorityQueue.flushBackoffQCompleted;
-pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.calculateBackoffDuration, backoffQueue.getBackoffTime,
-backoffQueue.isPodBackingoff (1.36).
+Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue; pkg/scheduler/backend/queue/backoff_queue.go,
+backoffQueue.calculateBackoffDuration (1.36).
 """
 
 import math
@@ -48,11 +47,9 @@ class BackoffQueue:
     ) -> None:
         """Create an empty queue.
 
-        Args:
-            sort_key: the sort key of the active queue; orders rejected pods whose backoffs expire in the same window.
-            initial_backoff: the backoff after the first failure, in seconds.
-            max_backoff: the maximum backoff in seconds; 0 disables backoff.
-            align_to_windows: whether expirations are rounded down to whole windows (gate SchedulerPopFromBackoffQ).
+        *sort_key* is that of the active queue; it orders rejected pods whose backoffs expire in the same window. The
+        backoff is *initial_backoff* seconds after the first failure, and at most *max_backoff*; 0 disables backoff.
+        With *align_to_windows* (gate SchedulerPopFromBackoffQ), expirations are rounded down to whole windows.
         """
         self._initial_backoff, self._max_backoff = initial_backoff, max_backoff
         self._align_to_windows = align_to_windows

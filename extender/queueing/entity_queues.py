@@ -218,12 +218,9 @@ class EntityQueues:
     ) -> bool:
         """Move *entity* to the active queue unless a PreEnqueue plugin gates it; return whether it was moved.
 
-        Args:
-            entity: the entity.
-            event_label: the label of the event that causes the move.
-            now: the time in seconds.
-            strategy: the strategy by which the entity is requeued, if there is one.
-            passed_pre_enqueue: whether the plugins already ran when the entity entered the backoff queue.
+        *event_label* is the label of the event that causes the move. *strategy* is the strategy by which the entity is
+        requeued, if there is one. *passed_pre_enqueue*: the plugins already ran when the entity entered the backoff
+        queue.
         """
         skip_pre_enqueue = passed_pre_enqueue and self.settings.pop_from_backoff_q
         if not skip_pre_enqueue and not self._passes_pre_enqueue(entity, event_label, strategy):

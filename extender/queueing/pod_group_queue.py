@@ -7,8 +7,7 @@ in flight; pending if it arrives, or fails, while its root is in flight. When th
 are queued again as their root.
 
 Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.addPodGroupMember,
-PriorityQueue.AddAttemptedPodGroupIfNeeded, PriorityQueue.deletePodGroupMember, PriorityQueue.AddPodGroup,
-PriorityQueue.DeletePodGroup, PriorityQueue.DeleteCompositePodGroup;
+PriorityQueue.AddAttemptedPodGroupIfNeeded, PriorityQueue.deletePodGroupMember, PriorityQueue.AddPodGroup;
 pkg/scheduler/backend/queue/pod_group_member_pods.go, podGroupMemberPods (1.37).
 """
 
@@ -219,11 +218,6 @@ class PodGroupQueue(SchedulingQueue):
 
         After a failure the group backs off. After a success the remaining members are queued at once, at their old
         position if one of them failed in this attempt.
-
-        Args:
-            attempted: the popped group.
-            status: the status of the attempt.
-            now: the time in seconds.
         """
         self._last_popped_key = ""
         pods: dict[str, QueuedPodInfo] = {}
@@ -282,13 +276,8 @@ def make_scheduling_queue(
 ) -> SchedulingQueue:
     """Return an empty queue of the release of *profiles*.
 
-    Args:
-        profiles: the profiles by scheduler name; all have the same QueueSort plugin.
-        run_pre_enqueue: runs the PreEnqueue plugins.
-        settings: durations and gates.
-        on_hint: called after every queueing hint.
-        on_pre_hint: called after every pre-queueing hint.
-        on_move: called for every entity that is added to a queue.
+    All *profiles*, by scheduler name, have the same QueueSort plugin. *on_hint* and *on_pre_hint* are called after
+    every hint, and *on_move* for every entity that is added to a queue.
     """
     hints = QueueingHints(profiles, on_hint, on_pre_hint)
     queues = EntityQueues(profiles, run_pre_enqueue, settings, hints, on_move)

@@ -1,8 +1,7 @@
 """Queueing hints, which select the rejected pods to requeue after a cluster event.
 
-Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.moveAllToActiveOrBackoffQueue,
-PriorityQueue.isPodWorthRequeuing, PriorityQueue.movePodsToActiveOrBackoffQueue; pkg/scheduler/framework/types.go,
-MatchClusterEvents, UnrollWildCardResource (1.36).
+Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.movePodsToActiveOrBackoffQueue;
+pkg/scheduler/framework/types.go, MatchClusterEvents (1.36).
 """
 
 import time

@@ -1,8 +1,6 @@
 """The scheduling queue: activeQ, backoffQ, unschedulable pods and pods in flight.
 
 The caller passes the time, in seconds of one clock. No call waits: the caller checks `can_pop` after each call.
-
-Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (1.36).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -232,10 +230,7 @@ class SchedulingQueue:
     ) -> None:
         """Requeue the unschedulable pods that *event* may make schedulable.
 
-        Args:
-            event: the cluster event.
-            now: the time in seconds.
-            pre_check: selects the pods to consider; None considers all.
+        *pre_check* selects the pods to consider; None considers all.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.moveAllToActiveOrBackoffQueue,
         PriorityQueue.isPodWorthRequeuing, PriorityQueue.movePodsToActiveOrBackoffQueue;

@@ -85,10 +85,8 @@ class ApiWriter:
     ) -> None:
         """Make one API call.
 
-        Args:
-            api_call: the call.
-            check_before_send: the function that runs just before the call is sent, and may raise to stop it.
-            may_resend: the function that returns whether a binding of unknown outcome may be sent again.
+        *check_before_send* runs just before the call is sent, and may raise to stop it. *may_resend* returns whether a
+        binding of unknown outcome may be sent again.
 
         Raises:
             ApiError: the call failed, or its outcome is unknown. For a bind call, NotFoundError may mean that another

@@ -1,8 +1,6 @@
 """The binding cycle of one pod: wait on Permit, run PreBind and Bind, and record the result.
 
 After a failure, all steps are undone and the pod is requeued.
-
-Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle (1.36).
 """
 
 import asyncio

@@ -1,8 +1,7 @@
 """Apply changes of API objects to the cache, then notify an event handler.
 
-Source: pkg/scheduler/eventhandlers.go, Scheduler.addNodeToCache, Scheduler.updatePodInSchedulingQueue,
-Scheduler.handleAssumedPodDeletion; pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange,
-PodSchedulingPropertiesChange (1.36).
+Source: pkg/scheduler/eventhandlers.go, Scheduler.addNodeToCache, Scheduler.updatePodInSchedulingQueue;
+pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange, PodSchedulingPropertiesChange (1.36).
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -80,13 +79,10 @@ class ClusterEventDispatcher:
     ) -> None:
         """Create a dispatcher that updates *cache* and notifies *handler*.
 
-        Args:
-            cache: the cluster.
-            handler: the handler that is notified after each update of the cache.
-            scheduler_names: the scheduler names for which this process is responsible.
-            gates: the feature gates of the emulated release, which has its own events of pods; None means the default
-                gates. With InPlacePodVerticalScalingSchedulerPreemption, pods on nodes whose resize is deferred are
-                handled as pending pods too.
+        *handler* is notified after each update of the cache. This process is responsible for *scheduler_names*. The
+        release of *gates* has its own events of pods; None means the default gates. With
+        InPlacePodVerticalScalingSchedulerPreemption, pods on nodes whose resize is deferred are handled as pending pods
+        too.
 
         Source: pkg/scheduler/eventhandlers.go, responsibleForPod (1.36).
         """

@@ -3,9 +3,8 @@
 `cycle.scheduling_cycle` yields the steps; this module makes the calls. One pod is scheduled at a time, on one snapshot.
 The cache may change during the calls, so the selected node is rechecked on a new snapshot.
 
-Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod, findNodesThatPassExtenders,
-Scheduler.findNodesThatPassFilters; pkg/scheduler/extender.go, HTTPExtender.Filter, HTTPExtender.Prioritize;
-pkg/scheduler/framework/interface.go, NewDefaultNodeToStatus (1.36).
+Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatPassFilters; pkg/scheduler/extender.go,
+HTTPExtender.Prioritize (1.36).
 """
 
 import asyncio
@@ -62,14 +61,8 @@ async def schedule_with_extenders(
 ) -> Decision:
     """Run the scheduling cycle of *pod* and call the extenders at its steps.
 
-    Args:
-        context: the context of the scheduler.
-        pod: the pod to schedule.
-        profile: the profile of the pod's scheduler name.
-        extenders: the extenders that are interested in the pod, in order. There may be none if the cycle itself evicts
-            pods.
-        snapshot: the cluster, or a hypothesis of it.
-        only_nodes: the names of the nodes that may be selected; None means all.
+    *extenders* are interested in the pod, in order; there may be none if the cycle itself evicts pods. *only_nodes* are
+    the names of the nodes that may be selected; None means all.
     """
     runtime = context.runtimes[profile.scheduler_name]
     inputs = CycleInputs(

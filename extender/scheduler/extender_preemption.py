@@ -1,8 +1,4 @@
-"""Preemption with HTTP extenders, which may drop candidates and change victims.
-
-Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.callExtenders; pkg/scheduler/extender.go,
-HTTPExtender.convertPodUIDToPod (1.36).
-"""
+"""Preemption with HTTP extenders, which may drop candidates and change victims."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -49,13 +45,7 @@ async def call_extenders(
 ) -> PostFilterResult:
     """Call the extenders' preempt verbs one after another and return the changed result.
 
-    Args:
-        result: the result of the plugin that made the plan.
-        plan: the plan, with all candidates.
-        pod: the preemptor.
-        snapshot: the snapshot on which the plan was made.
-        extenders: the extenders that are interested in the pod, in order.
-        rng: the random generator that breaks ties.
+    *plan* has all candidates, and was made on *snapshot*. *extenders* are interested in the pod, in order.
     """
     preempting_extenders = [extender for extender in extenders if extender.config.preempt_verb]
     if not preempting_extenders:

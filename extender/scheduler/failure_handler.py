@@ -1,7 +1,4 @@
-"""Handle a failed attempt: requeue the pod, record an event and patch the pod's status.
-
-Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure (1.36).
-"""
+"""Handle a failed attempt: requeue the pod, record an event and patch the pod's status."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -242,11 +242,8 @@ class Scheduler(EventHandler):
     ) -> None:
         """Assume the pod, run Reserve and Permit, and start the binding cycle.
 
-        Args:
-            queued_pod_info: the pod to bind.
-            decision: the result with the selected node.
-            start_time: the start of the attempt, on the monotonic clock.
-            node_at_decision: the node object in the scheduling cycle; None if the node may have changed since then.
+        *start_time* is the start of the attempt, on the monotonic clock. *node_at_decision* is the node object in the
+        scheduling cycle; None if the node may have changed since then.
 
         Source: pkg/scheduler/schedule_one.go, Scheduler.assume, Scheduler.assumeAndReserve,
         Scheduler.prepareForBindingCycle (1.36).

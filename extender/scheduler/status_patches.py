@@ -1,8 +1,7 @@
 """Make the patches for the conditions and the nominated node in the status of pods and pod groups.
 
 Source: pkg/scheduler/schedule_one.go, truncateMessage, updatePod, Scheduler.handleSchedulingFailure;
-pkg/scheduler/schedule_one_podgroup.go, Scheduler.updatePodGroupCondition, Scheduler.submitPodGroupAlgorithmResult;
-pkg/scheduler/framework/preemption/executor.go, NewExecutor (1.36).
+pkg/scheduler/schedule_one_podgroup.go, Scheduler.submitPodGroupAlgorithmResult (1.36).
 """
 
 from typing import Any
@@ -48,12 +47,8 @@ def make_pod_scheduled_patch(
 ) -> ApiCall | None:
     """Return the patch for a failed attempt; None if the status is up to date.
 
-    Args:
-        pod: the pod in its last known state.
-        reason: `Unschedulable` or `SchedulerError`.
-        message: the whole message.
-        nominated_node: the node to nominate for the pod; None keeps the current nomination, "" clears it.
-        now: the current time in seconds since 1970.
+    *reason* is `Unschedulable` or `SchedulerError`. *nominated_node* is the node to nominate for the pod; None keeps
+    the current nomination, "" clears it. *now* is in seconds since 1970.
     """
     old_condition = find_condition(pod.status.conditions, "PodScheduled")
     is_unchanged = _has_values(old_condition, "False", reason, message)
@@ -125,11 +120,7 @@ def make_nomination_patch(pod: Pod, node: str) -> ApiCall | None:
 def make_disruption_target_patch(victim: Pod, scheduler_name: str, preemptor_kind: str, now: float) -> ApiCall | None:
     """Return the patch for the DisruptionTarget condition of *victim*; None if the status is up to date.
 
-    Args:
-        victim: the victim in its last known state.
-        scheduler_name: the scheduler name of the preemptor.
-        preemptor_kind: `pod` or `podgroup`.
-        now: the current time in seconds since 1970.
+    *scheduler_name* is that of the preemptor, *preemptor_kind* `pod` or `podgroup`, and *now* in seconds since 1970.
 
     Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor (1.36).
     """

@@ -1,7 +1,4 @@
-"""Find the cluster events of an updated node or pod: one event for each changed property.
-
-Source: pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange, PodSchedulingPropertiesChange (1.36).
-"""
+"""Find the cluster events of an updated node or pod: one event for each changed property."""
 
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod

@@ -1,8 +1,6 @@
 """Assumed PVs and PVCs: changed objects that are not yet written to the API server.
 
 An assumed object is valid while the stored object has the same resource version. A newer stored object replaces it.
-
-Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.AssumePodVolumes (1.36).
 """
 
 from dataclasses import dataclass, field

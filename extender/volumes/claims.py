@@ -1,8 +1,6 @@
 """Names, binding state, class and size of PVCs.
 
-Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.podHasPVCs;
-pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.GetPodVolumeClaims;
-component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume (1.36).
+Source: component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume (1.36).
 """
 
 from collections.abc import Iterator, Mapping

@@ -69,11 +69,7 @@ def find_pod_volumes(
 ) -> PodVolumesResult:
     """Find volumes for *claims* on *nodes*.
 
-    Args:
-        claims: the claims of the pod.
-        nodes: the nodes to check.
-        volume_index: volumes and storage capacity.
-        assume_cache: the PVs and PVCs assumed for other pods.
+    *assume_cache* has the PVs and PVCs assumed for other pods.
     """
     no_nodes = np.zeros(len(nodes), dtype=np.bool_)
     result = PodVolumesResult(no_nodes.copy(), no_nodes.copy(), no_nodes.copy(), no_nodes.copy())

@@ -109,9 +109,6 @@ CINDER: Final = LimitedDriver("kubernetes.io/cinder", "attachable-volumes-cinder
 def read_environment_limit(environment: Mapping[str, str] | None = None) -> int | None:
     """Return the limit that the environment sets for all drivers; None if it is missing or invalid.
 
-    Args:
-        environment: the variables by name; None for the variables of the process.
-
     Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxVolLimitFromEnv (1.21).
     """
     limit_text = (os.environ if environment is None else environment).get(LIMIT_VARIABLE, "").strip()
@@ -143,9 +140,7 @@ class DiskLimitChecker:
     def __init__(self, driver: LimitedDriver, limit_override: int | None = None) -> None:
         """Start with an empty cache.
 
-        Args:
-            driver: the driver whose disks count.
-            limit_override: a limit that overrides the driver's default limit.
+        *limit_override* overrides the default limit of the driver whose disks count.
         """
         self._driver, self._limit_override = driver, limit_override
         self._disks_by_row: dict[int, frozenset[str]] = {}

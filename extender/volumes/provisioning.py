@@ -66,11 +66,7 @@ def check_volume_provisions(
 
     After a claim fails on a node, later claims are not checked there.
 
-    Args:
-        claims: the claims, each with a mask of the nodes to provision a volume on: bool, shape (len(topology),).
-        topology: the topology index of the nodes.
-        snapshot: a snapshot with the storage classes and CSI drivers.
-        volume_index: the index of storage capacity.
+    Each of *claims* has a mask of the nodes to provision a volume on: bool, shape (len(topology),).
     """
     node_count = len(topology)
     bind_conflict, not_enough_space = np.zeros(node_count, dtype=np.bool_), np.zeros(node_count, dtype=np.bool_)

@@ -66,13 +66,8 @@ def find_attachable_volumes(
 ) -> AttachableVolumes:
     """Return the volumes of *pod* that its node must attach.
 
-    Args:
-        pod: the pod.
-        signature: the signature of the pod.
-        snapshot: a snapshot with claims, volumes and storage classes.
-        translate_in_tree: whether volumes of in-tree drivers count for their CSI drivers; true if the node has a
-            CSINode.
-        assigned: whether the pod is on a node. Missing claims of such a pod are skipped.
+    With *translate_in_tree*, for nodes with a CSINode, volumes of in-tree drivers count for their CSI drivers.
+    *assigned*: the pod is on a node; missing claims of such a pod are skipped.
     """
     if not may_need_attachment(signature):
         return _NO_VOLUMES

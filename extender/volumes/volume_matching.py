@@ -59,10 +59,8 @@ def match_volumes(
 ) -> VolumeMatches:
     """Choose a volume for each claim on each node.
 
-    Args:
-        claims: the claims in order of precedence, each with the latest versions of the volumes of its class.
-        topology: the topology index of the nodes.
-        candidates: the nodes to match on, bool, shape (len(topology),).
+    *claims* are in order of precedence, each with the latest versions of the volumes of its class. *candidates* are the
+    nodes to match on: bool, shape (len(topology),).
 
     Raises:
         SelectorError: the selector of a claim is invalid.

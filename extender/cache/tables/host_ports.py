@@ -1,8 +1,4 @@
-"""The host ports that a pod requests, and the host ports in use on each node.
-
-Source: pkg/scheduler/util/utils.go, GetHostPorts; kube-scheduler/framework/types.go, HostPortInfo.CheckConflict
-(1.36).
-"""
+"""The host ports that a pod requests, and the host ports in use on each node."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -106,9 +102,7 @@ class HostPortTable:
     def find_conflicting_rows(self, ports: tuple[HostPort, ...], rows: Sequence[int] | None = None) -> set[int]:
         """Return the rows where any of *ports* conflicts with a port in use: see `host_ports_conflict`.
 
-        Args:
-            ports: the requested host ports.
-            rows: the rows to check; None: all.
+        Only *rows* are checked; None: all.
         """
         conflicts: set[int] = set()
         for protocol, port, ip in ports:

@@ -1,7 +1,4 @@
-"""Select pods by namespace, namespace labels and pod labels.
-
-Source: kube-scheduler/framework/types.go, AffinityTerm.Matches (1.36).
-"""
+"""Select pods by namespace, namespace labels and pod labels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -26,11 +23,7 @@ class PodSelector:
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str] | None) -> bool:
         """Return whether the selector matches a pod with *labels* in *namespace*.
 
-        Args:
-            namespace: the pod's namespace.
-            labels: the pod's labels.
-            namespace_labels: the namespace's labels; None for an unknown namespace, which only the empty namespace
-                selector matches.
+        *namespace_labels* is None for an unknown namespace, which only the empty namespace selector matches.
         """
         if namespace not in self.namespaces:
             selector = self.namespace_selector
@@ -63,9 +56,8 @@ class PodMatcher:
     def __init__(self, selectors: tuple[PodSelector, ...], *, ignore_terminating_pods: bool = False) -> None:
         """Combine selectors.
 
-        Args:
-            selectors: the selectors that must all match.
-            ignore_terminating_pods: do not count terminating pods, as in PodTopologySpread; `matches` ignores this.
+        All *selectors* must match. *ignore_terminating_pods* is for counts, as in PodTopologySpread; `matches` ignores
+        it.
         """
         self.selectors = selectors
         self.ignore_terminating_pods = ignore_terminating_pods

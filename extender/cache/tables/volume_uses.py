@@ -1,7 +1,6 @@
 """The PVCs and inline disks that the pods on each node use.
 
-Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go, VolumeRestrictions.PreFilter,
-isVolumeConflict; pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.Filter (1.36).
+Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.Filter (1.36).
 """
 
 from collections.abc import Hashable, Iterator, Mapping

@@ -1,8 +1,4 @@
-"""Schedule the members or child groups of a group until PlacementFeasible plugins find that it cannot be scheduled.
-
-Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingDefaultAlgorithm;
-pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPlacementFeasiblePlugins (1.37).
-"""
+"""Schedule the members or child groups of a group until PlacementFeasible plugins find that it cannot be scheduled."""
 
 from collections.abc import Callable
 from itertools import chain

@@ -1,8 +1,6 @@
 """Run the PodGroupPostFilter plugins for a pod group that cannot be scheduled, and report the result to its members.
 
-Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPodGroupPostFilterPlugins;
-pkg/scheduler/schedule_one_podgroup.go, completeCompositePodGroupAlgorithmResultMap, applyPodGroupPostFilterResult,
-Scheduler.submitPodGroupAlgorithmResult (1.37).
+Source: pkg/scheduler/schedule_one_podgroup.go, completeCompositePodGroupAlgorithmResultMap (1.37).
 """
 
 from collections import Counter
@@ -183,12 +181,8 @@ def apply_post_filter_run(
 ) -> GroupDecision:
     """Return *decision* with the outcome of the PodGroupPostFilter plugins and the failure of each member.
 
-    A member that was not tried fails with the status of the group before PodGroupPostFilter.
-
-    Args:
-        attempt: the attempt.
-        decision: the decision of the cycle.
-        post_filter_run: the outcome of the plugins; None if they did not run.
+    A member that was not tried fails with the status of the group before PodGroupPostFilter. *post_filter_run* is None
+    if the plugins did not run.
 
     Source: pkg/scheduler/schedule_one_podgroup.go, completePodGroupAlgorithmResult, applyPodGroupPostFilterResult,
     Scheduler.submitPodGroupAlgorithmResult (1.37).

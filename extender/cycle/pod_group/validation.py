@@ -23,12 +23,8 @@ def validate_pod_group(pods: Sequence[PodInfo], snapshot: Snapshot, profile: Pro
     """Return an error if the members of a pod group cannot be scheduled together, else None.
 
     All members must have one scheduler name. Since 1.37 they must also have the priority of their group and one
-    preemption policy, and this includes the scheduled members. In a tree of groups the group is the root.
-
-    Args:
-        pods: the pending members in scheduling order; at least one.
-        snapshot: the cluster.
-        profile: the profile of the first member's scheduler name.
+    preemption policy, and this includes the scheduled members. In a tree of groups the group is the root. *pods* are
+    the pending members in scheduling order, at least one, and *profile* is that of the first member.
     """
     if not profile.release.checks_member_priorities:
         return check_scheduler_names(pods)

@@ -20,12 +20,7 @@ from extender.framework.status import Code, Reason, reject_all
 class FilterTable(ResultTable):
     """The rejections by some plugins for the pods with equal cache keys.
 
-    Args:
-        plugins: the plugins, at least one.
-        pod: a pod with these keys.
-        snapshot: the cluster.
-        states: the state of PreFilter by plugin name.
-        runner: the runner that calls the plugins.
+    *plugins* has at least one. *states* are the states of PreFilter by plugin name.
 
     Attributes:
         columns: the rejections by each plugin, by plugin name.
@@ -56,11 +51,7 @@ class FilterTable(ResultTable):
 
 
 class FilterTables:
-    """The filter tables of one plugin runtime. Not thread-safe: one per scheduling thread.
-
-    Args:
-        runner: the runner that calls plugins.
-    """
+    """The filter tables of one plugin runtime. Not thread-safe: one per scheduling thread."""
 
     __slots__ = ("_runner", "_store")
 
@@ -78,14 +69,8 @@ class FilterTables:
     ) -> tuple[dict[str, FilterColumn], TablePlan]:
         """Return the rejections by those of *plugins* that allow caching them, for all nodes, by plugin name.
 
-        Do not modify them. They are valid until the next cycle.
-
-        Args:
-            plugins: the plugins of the profile.
-            skipped: the names of plugins that do not run.
-            pod: the pod to schedule.
-            snapshot: the cluster.
-            states: the state of PreFilter by plugin name.
+        Do not modify them. They are valid until the next cycle. The plugins named in *skipped* do not run. *states* are
+        the states of PreFilter by plugin name.
 
         Returns:
             The columns in no certain order, and the plan, which has the other plugins.

@@ -48,14 +48,8 @@ class ScoreTable(ResultTable):
 
     The normalized scores of a plugin with NormalizeScore are those of a node set, because a raw score may change the
     normalized scores of other nodes. There is one exception: if the raw scores of all nodes are equal, and the plugin
-    has `normalizes_only_by_scores`, the normalized scores are the same in each node set.
-
-    Args:
-        plugins: the plugins, at least one.
-        pod: a pod with these keys.
-        snapshot: the cluster.
-        states: the state of PreScore or PreFilter by plugin name.
-        runner: the runner that calls the plugins.
+    has `normalizes_only_by_scores`, the normalized scores are the same in each node set. *plugins* has at least one.
+    *states* are the states of PreScore or PreFilter by plugin name.
 
     Attributes:
         plugins: the plugins with their weights, by row.
@@ -269,11 +263,7 @@ class ScoreTotals:
 
 
 class ScoreTables:
-    """The score tables and totals of one plugin runtime. Not thread-safe: one per scheduling thread.
-
-    Args:
-        runner: the runner that calls plugins.
-    """
+    """The score tables and totals of one plugin runtime. Not thread-safe: one per scheduling thread."""
 
     __slots__ = ("_runner", "_store", "_totals")
 
@@ -293,13 +283,8 @@ class ScoreTables:
     ) -> tuple[tuple[ScoreTable, ...], TablePlan]:
         """Return tables with the scores by those plugins that allow caching them. Do not modify them.
 
-        Args:
-            entries: the plugins of the profile.
-            skipped: the names of plugins that do not run.
-            pod: the pod to schedule.
-            view: the nodes of *node_set*.
-            states: the state of PreScore or PreFilter by plugin name.
-            node_set: the nodes for which scores are normalized.
+        The plugins of *entries* named in *skipped* do not run. *states* are the states of PreScore or PreFilter by
+        plugin name. Scores are normalized for *node_set*, whose nodes *view* has.
 
         Returns:
             The tables, and the plan, which has the other plugins.

@@ -3,8 +3,6 @@
 The library is loaded when the first expression is compiled. Loading takes some tenths of a second, and clusters without
 devices do not need it. The library accepts only values of CEL's own types and messages. So quantities and versions are
 messages (see `values`). The library limits loops to 10,000 iterations per evaluation.
-
-Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """
 
 from collections.abc import Callable, Mapping

@@ -7,8 +7,7 @@ version removes a pod from `reservedFor`.
 If the response to the patch with the allocation is lost, the patch is sent again until the outcome is known. Meanwhile
 the devices stay in flight, so no other claim gets them. kube-scheduler frees them at once.
 
-Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PostFilter,
-DynamicResources.bindClaim, DynamicResources.PreBind (1.36).
+Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PostFilter (1.36).
 """
 
 import secrets
@@ -165,12 +164,8 @@ def bind_claim(
 ) -> tuple[tuple[ApiCall, ...], ResourceClaim]:
     """Return the calls that write a claim's allocation and reserve the claim, and the resulting claim.
 
-    Args:
-        state_data: the state, with the results of Reserve.
-        index: the index of the claim.
-        now: the timestamp of the allocation; None writes no timestamp.
-        allocated_devices: the allocated devices. When the claim is written, its in-flight allocation is marked as
-            written.
+    *index* is that of the claim, and *state_data* has the results of Reserve. Without *now*, no timestamp is written.
+    When the claim is written, its in-flight allocation in *allocated_devices* is marked as written.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.bindClaim (1.36).
     """
@@ -264,12 +259,8 @@ def bind_claims(
 ) -> tuple[list[ApiCall], list[ResourceClaim]] | str:
     """Return the API calls that bind the pod's claims, and the bound claims; or an error message.
 
-    Args:
-        state_data: the state, with the results of Reserve; the bound claims are stored in it.
-        snapshot: a snapshot with the current claims.
-        now: the timestamp of allocations; None writes no timestamp.
-        allocated_devices: the allocated devices, with the in-flight allocations of the claims.
-        workload_claims: whether claims may be reserved for the pod's group.
+    *state_data* has the results of Reserve; the bound claims are stored in it. Without *now*, no timestamps are
+    written. With *workload_claims*, claims may be reserved for the group of the pod.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.bindClaim (1.36).
     """
@@ -321,11 +312,7 @@ def check_bindings(
 ) -> Status | None:
     """Return success if the devices of all claims are ready, None if they are not ready yet, or an error.
 
-    Args:
-        claim_keys: the keys of the claims.
-        snapshot: a snapshot with the claims.
-        timeout: the timeout for binding conditions, in seconds.
-        now: the function that returns the current time in seconds.
+    *timeout* for binding conditions is in seconds; *now* returns the current time in seconds.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreBind (1.36).
     """

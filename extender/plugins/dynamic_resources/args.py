@@ -1,8 +1,4 @@
-"""The options of DynamicResources.
-
-Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_DynamicResourcesArgs;
-pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateDynamicResourcesArgs (1.36).
-"""
+"""The options of DynamicResources."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,8 +15,7 @@ from extender.config.validation import make_invalid_value_error
 class DynamicResourcesArgs(msgspec.Struct, frozen=True, rename="camel"):
     """Options of DynamicResources. Each is a Go duration, or None if its feature gate is off.
 
-    Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_DynamicResourcesArgs;
-    pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateDynamicResourcesArgs (1.36).
+    Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_DynamicResourcesArgs (1.36).
     """
 
     filter_timeout: str | None = None

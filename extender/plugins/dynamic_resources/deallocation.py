@@ -42,12 +42,8 @@ def plan_claim_release(
 ) -> PostFilterResult:
     """Return the plan that deallocates, deletes or unreserves a claim of the pod; a rejection if there is none.
 
-    Args:
-        state_data: the state of the failed attempt.
-        unavailable_nodes: the nodes rejected for unavailable claims: bool, by row.
-        snapshot: a snapshot with the claims of the pod's group.
-        release: the emulated release.
-        workload_claims: whether claims may be reserved for the pod's group.
+    *unavailable_nodes* were rejected for unavailable claims: bool, by row. With *workload_claims*, claims may be
+    reserved for the group of the pod.
     """
     result = _release_pod_claim(state_data, unavailable_nodes)
     if result is not None:
@@ -85,12 +81,8 @@ def find_unavailable_nodes(diagnosis: Diagnosis) -> BoolArray:
 def release_group_claims(attempt: FailedGroupAttempt, *, enabled: bool, workload_claims: bool) -> DryRunGenerator:
     """Return the plan that deallocates, deletes or unreserves claims of a pod group and its members, without a dry run.
 
-    There is none for a composite pod group.
-
-    Args:
-        attempt: the failed attempt of the group.
-        enabled: whether the plugin is enabled.
-        workload_claims: whether claims may be reserved for the group.
+    There is none for a composite pod group. *enabled* is whether the plugin is enabled. With *workload_claims*, claims
+    may be reserved for the group.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PodGroupPostFilter
     (1.37).
@@ -138,9 +130,7 @@ def _release_group_claim(
 ) -> tuple[Status, Sequence[ApiCall]]:
     """Return the status and the calls that deallocate or unreserve a claim of the group itself.
 
-    Args:
-        pod_states: for each member with claims, its state and the nodes rejected for unavailable claims: bool, by row.
-        attempt: the failed attempt of the group.
+    *pod_states* has for each member with claims its state and the nodes rejected for unavailable claims: bool, by row.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
     DynamicResources.deallocatePodGroupClaims (1.37).

@@ -23,11 +23,8 @@ that is new or whose labels or allocatable resources change.
 timeout for binding conditions, `10m0s`, at least `1s`. `filterTimeout` needs the gate DRASchedulerFilterTimeout, and
 `bindingTimeout` the gates DRADeviceBindingConditions and DRAResourceClaimDeviceStatus.
 
-Source: pkg/scheduler/framework/plugins/noderesources/fit.go, shouldDelegateResourceToDRA;
-pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, statusUnschedulable,
-DynamicResources.foreachPodResourceClaim, DynamicResources.PreFilter;
-pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
-DynamicResources.filterExtendedResources; dynamic-resource-allocation/cel/compile.go, newCompiler;
+Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, statusUnschedulable;
+dynamic-resource-allocation/cel/compile.go, newCompiler;
 dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate;
 pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_DynamicResourcesArgs;
 pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateDynamicResourcesArgs;

@@ -2,9 +2,8 @@
 
 A claim may be reserved for a pod group and shared by its pods (gate DRAWorkloadResourceClaims).
 
-Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
-DynamicResources.foreachPodResourceClaim, DynamicResources.PreFilter, DynamicResources.bindClaim, AllocatorFeatures
-(1.36).
+Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter,
+DynamicResources.bindClaim, AllocatorFeatures (1.36).
 """
 
 from collections.abc import Mapping
@@ -33,10 +32,7 @@ def get_pod_claims(
 ) -> tuple[ResourceClaim, ...] | Status:
     """Return the claims of *pod*, or a rejection if a claim is missing or unusable.
 
-    Args:
-        pod: the pod.
-        snapshot: a snapshot with the claims.
-        workload_claims: whether the pod's group may own claims (gate DRAWorkloadResourceClaims).
+    With *workload_claims* (gate DRAWorkloadResourceClaims), the group of the pod may own claims.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
     DynamicResources.foreachPodResourceClaim (1.36).
@@ -94,10 +90,7 @@ def validate_claim(
 ) -> Status | None:
     """Return a rejection if *claim* has an unknown request type or device class, else None.
 
-    Args:
-        claim: a claim without an allocation.
-        classes: the device classes by name.
-        prioritized_list: whether the gate DRAPrioritizedList is on.
+    *claim* has no allocation. *prioritized_list* is the gate DRAPrioritizedList.
     """
     for request in claim.spec.devices.requests:
         location = f"resource claim {claim.key}, request {request.name}"

@@ -1,8 +1,4 @@
-"""Queueing hints of DynamicResources.
-
-Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.EventsToRegister
-(1.36).
-"""
+"""Queueing hints of DynamicResources."""
 
 from collections.abc import Callable, Sequence
 
@@ -24,9 +20,7 @@ from extender.plugins.dynamic_resources.pod_claims import get_claim_name
 def events_to_register(release: Release, *, with_pre_hint: bool = False) -> Sequence[ClusterEventWithHint]:
     """Return the events that may make devices available.
 
-    Args:
-        release: the emulated release.
-        with_pre_hint: whether events of claims have a pre-queueing hint (gate SchedulerPreQueueingHints).
+    With *with_pre_hint* (gate SchedulerPreQueueingHints), events of claims have a pre-queueing hint.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.EventsToRegister
     (1.36, 1.37).

@@ -37,9 +37,7 @@ MIXED_USE: Final = Reason("node(s) had GPUs for resource claims that pods withou
 class ClaimedGpus:
     """The GPUs of the drivers in the option `dynamicResources`, on the snapshots of one cache.
 
-    Args:
-        resources_by_driver: the name of the measured capacity or counter, by driver.
-        shared_state: the state that plugins share, with the allocator.
+    *resources_by_driver* has the name of the measured capacity or counter, and *shared_state* the allocator.
     """
 
     def __init__(self, resources_by_driver: Mapping[str, str], shared_state: Mapping[str, Any]) -> None:
@@ -125,10 +123,7 @@ class ClaimedGpus:
     def measure_after(self, pod: PodInfo, nodes: NodeView, free: IntArray) -> IntArray:
         """Return the free milli of each GPU after the allocation for *pod*: int64, the shape of *free*.
 
-        Args:
-            pod: the pod.
-            nodes: the nodes.
-            free: the free milli before.
+        *free* are the free milli before.
         """
         after = free.copy()
         for position, node in enumerate(nodes.nodes):
@@ -151,10 +146,7 @@ class ClaimedGpus:
     def reject_mixed_nodes(self, pod: PodInfo, nodes: NodeView, claimed: IntArray) -> tuple[Rejection, ...]:
         """Reject nodes whose GPUs are also used without claims, if *pod* takes a GPU there, or if that is unknown.
 
-        Args:
-            pod: a pod with claims.
-            nodes: the nodes.
-            claimed: the column `NodeDevices.claimed` of the nodes.
+        *pod* has claims. *claimed* is the column `NodeDevices.claimed` of *nodes*.
         """
         rejected: BoolArray = claimed == MIXED
         for position in np.flatnonzero(rejected).tolist():

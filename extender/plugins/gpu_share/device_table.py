@@ -96,8 +96,7 @@ def get_request_kind(request: GpuRequest) -> int:
 class DeviceTable:
     """The GPUs of all nodes. `get` reads only the rows that changed since its previous call.
 
-    Args:
-        claimed_gpus: the GPUs that resource claims allocate; None if there are none.
+    Without *claimed_gpus*, resource claims allocate no GPUs.
 
     Attributes:
         model_positions: the position of each GPU model; "" is the model of nodes without the label.

@@ -43,10 +43,8 @@ _TOO_FULL_SCORE: Final = -(10**12)
 class FillTables:
     """Tables for the score Fill.
 
-    Args:
-        pods: all kinds of pods in the target workload, the most frequent first; their weights sum up to 1.
-        model_positions: the positions of the GPU models, see `DeviceTable.model_positions`.
-        gpus_by_model: the number of GPUs of each model, by position.
+    *pods* are all kinds of pods in the target workload, the most frequent first; their weights sum up to 1.
+    *gpus_by_model* has the number of GPUs of each model by its position, see `DeviceTable.model_positions`.
     """
 
     def __init__(self, pods: Sequence[TargetPod], model_positions: Mapping[str, int], gpus_by_model: IntArray) -> None:
@@ -114,9 +112,7 @@ class FillTables:
     def _compute_unfilled(self, devices: NodeDevices, copies: IntArray | None = None) -> FloatArray:
         """Return the free milli of each node that the target workload is expected not to use.
 
-        Args:
-            devices: the nodes.
-            copies: the number of copies of each kind that the GPUs hold, without regard to the CPU.
+        *copies* is the number of copies of each kind that the GPUs hold, without regard to the CPU.
         """
         if copies is None:
             copies = self._copies_by_free_part[devices.free].sum(axis=1)

@@ -25,9 +25,7 @@ FloatArray = NDArray[np.floating[Any]]
 class FragmentationTables:
     """Tables of the usable GPU milli by GPU model, free CPU and free part of a GPU.
 
-    Args:
-        pods: the target workload; the weights sum up to 1.
-        model_positions: the positions of the GPU models, see `DeviceTable.model_positions`.
+    The weights of *pods*, the target workload, sum up to 1. For *model_positions* see `DeviceTable.model_positions`.
     """
 
     def __init__(self, pods: Sequence[TargetPod], model_positions: Mapping[str, int]) -> None:

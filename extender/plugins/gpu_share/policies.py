@@ -113,9 +113,7 @@ def _truncate(scores: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> IntA
 def hash_nodes(node_hashes: IntArray, pod_hash: int) -> IntArray:
     """Return a pseudo-random number for each node, int64, 0 or more. It depends on the pod and the node only.
 
-    Args:
-        node_hashes: a hash of each node's name.
-        pod_hash: a hash of the pod, 32 bits.
+    *node_hashes* are those of the names. *pod_hash* has 32 bits.
     """
     salt = np.uint64(pod_hash * 0xD1B54A32D192ED03 % 2**64)
     mixed = node_hashes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ salt
@@ -167,9 +165,7 @@ def choose_whole_gpus(devices: NodeDevices, request: GpuRequest) -> tuple[int, .
 def choose_best_device(device_scores: IntArray, fits: BoolArray) -> tuple[int, ...]:
     """Return the first GPU with the highest score among those that fit; empty if none fits.
 
-    Args:
-        device_scores: the score of each GPU of one node.
-        fits: whether the pod may use each GPU.
+    Both arrays have one entry for each GPU of a node.
     """
     candidates = np.flatnonzero(fits)
     if not len(candidates):

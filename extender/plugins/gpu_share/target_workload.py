@@ -73,10 +73,8 @@ class TargetPod(msgspec.Struct, frozen=True, rename="camel", order=True):
 def make_target_pod(pod: PodInfo | AssignedPodInfo, cpu_id: int, device_memory: int = 0) -> TargetPod | None:
     """Return the kind of *pod* with the weight 1; None if its GPU request is invalid.
 
-    Args:
-        pod: the pod.
-        cpu_id: the id of cpu in `Symbols.resources`.
-        device_memory: the memory of a GPU in MiB, for requests in HAMi's resources.
+    *cpu_id* is the id of cpu in `Symbols.resources`. *device_memory*, the memory of a GPU in MiB, is for requests in
+    HAMi's resources.
     """
     hami = read_hami_request(pod.pod)
     request = hami.make_gpu_request(device_memory) if isinstance(hami, HamiRequest) else get_gpu_request(pod)

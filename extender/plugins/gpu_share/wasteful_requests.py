@@ -40,9 +40,8 @@ _NOTHING: Final = 1e-12
 class WastefulRequests:
     """The tables that decide which requests wait for a GPU that is in use.
 
-    Args:
-        pods: all kinds of pods in the target workload, the most frequent first; their weights sum up to 1.
-        model_positions: the positions of the GPU models, see `DeviceTable.model_positions`.
+    *pods* are all kinds of pods in the target workload, the most frequent first; their weights sum up to 1. For
+    *model_positions* see `DeviceTable.model_positions`.
     """
 
     def __init__(self, pods: Sequence[TargetPod], model_positions: Mapping[str, int]) -> None:
@@ -66,11 +65,8 @@ class WastefulRequests:
     def must_wait(self, devices: NodeDevices, request: GpuRequest, waiting_milli: int, version: int) -> bool:
         """Return whether a pod must not use a free GPU.
 
-        Args:
-            devices: the GPUs of all nodes.
-            request: the request of the pod.
-            waiting_milli: the requested milli of the pods that were seen and are not placed.
-            version: the version of the device table. The unmet demand is projected again after 64 versions.
+        *waiting_milli* is the demand of the pods that were seen and are not placed. The unmet demand is projected again
+        after 64 versions of the device table.
         """
         waste = self._waste[request.milli] if request.is_shared else 0.0
         gpu_count = int(devices.device_count.sum())

@@ -1,7 +1,4 @@
-"""Counts of matched terms by topology domain. Arrays are shared with the cache and copied on write.
-
-Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState (1.36).
-"""
+"""Counts of matched terms by topology domain. Arrays are shared with the cache and copied on write."""
 
 from collections.abc import Mapping
 

@@ -103,10 +103,7 @@ def count_terms_of_batch(
 ) -> dict[str, IntArray]:
     """Return the number of terms that each pod of *batch* matches, by topology key: int64, 0 without the label.
 
-    Args:
-        batch: the pods.
-        iter_keys: one of the functions of `build_topology_key_iterators`.
-        snapshot: the cluster with the nodes of the pods.
+    *iter_keys* is one of the functions of `build_topology_key_iterators`.
     """
     counts_by_key: dict[str, IntArray] = {}
     for index, signature in enumerate(batch.signatures):
@@ -127,12 +124,9 @@ def find_rejections(
 ) -> list[Rejection]:
     """Return the rejections by each rule. A node is rejected by the first rule that it fails.
 
-    Args:
-        affinity_keys: the topology keys of the pod's required affinity terms.
-        is_first_pod: whether the pod would be the first of a group with affinity to itself: bool, shape
-            (len(nodes),), or one value for all nodes.
-        nodes: the nodes to filter.
-        counts: the affinity, anti-affinity and existing anti-affinity counts.
+    *affinity_keys* are the topology keys of the required affinity terms. *is_first_pod* is whether the pod would be the
+    first of a group with affinity to itself: bool, shape (len(nodes),), or one value for all nodes. *counts* are the
+    affinity, anti-affinity and existing anti-affinity counts.
     """
     rejections: list[Rejection] = []
     affinity_counts, anti_affinity_counts, existing_anti_affinity_counts = counts

@@ -30,12 +30,7 @@
     `hardPodAffinityWeight` (1; 0 to 100). `ignorePreferredTermsOfExistingPods` (false): skip scoring of pods without
     preferred terms. For pods with preferred terms, other pods' terms still count.
 
-Source: kube-scheduler/framework/types.go, AffinityTerm.Matches;
-pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState, InterPodAffinity.PreFilter,
-InterPodAffinity.Filter; pkg/scheduler/framework/plugins/interpodaffinity/scoring.go, InterPodAffinity.PreScore,
-InterPodAffinity.processExistingPod, InterPodAffinity.NormalizeScore;
-pkg/scheduler/framework/plugins/interpodaffinity/plugin.go, InterPodAffinity.EventsToRegister;
-pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateInterPodAffinityArgs (1.36).
+Source: kube-scheduler/framework/types.go, AffinityTerm.Matches (1.36).
 """
 
 from collections.abc import Callable, Sequence
@@ -329,11 +324,7 @@ def is_schedulable_after_pod_change(
 ) -> QueueingHint:
     """Queue *pod* if the change of another pod may satisfy a term of *pod*, or if *pod* itself changed.
 
-    Args:
-        pod: the unschedulable pod.
-        event: the change of a pod.
-        one_anti_affinity_term_suffices: whether one matching anti-affinity term is enough; otherwise all anti-affinity
-            terms must match.
+    With *one_anti_affinity_term_suffices*, one matching anti-affinity term is enough; otherwise all must match.
 
     Source: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go, InterPodAffinity.isSchedulableAfterPodChange
     (1.36).

@@ -10,8 +10,7 @@ All reasons are reported. Tolerations are ignored.
 
 **Options** none. Releases up to 1.17 have this predicate. Later releases use the taints of the node controller instead.
 
-Source: pkg/scheduler/algorithm/predicates/predicates.go, CheckNodeConditionPredicate;
-pkg/scheduler/core/generic_scheduler.go, nodesWherePreemptionMightHelp (1.14).
+Source: pkg/scheduler/core/generic_scheduler.go, nodesWherePreemptionMightHelp (1.14).
 """
 
 from collections.abc import Hashable, Sequence

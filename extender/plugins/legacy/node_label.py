@@ -10,8 +10,6 @@ the node has it. A label of `absentLabelsPreference` is satisfied if the node la
 
 **Options** `presentLabels`, `absentLabels`, `presentLabelsPreference`, `absentLabelsPreference`: lists of label keys. A
 key must not be both in the present and in the absent list. Releases up to 1.22 have this plugin.
-
-Source: pkg/scheduler/framework/plugins/nodelabel/node_label.go, NodeLabel.Filter, NodeLabel.Score (1.21).
 """
 
 from collections.abc import Hashable, Sequence

@@ -6,9 +6,6 @@ lists no controller. Scores are not normalized. The plugin's default weight was 
 other plugins together.
 
 **Options** none. Releases up to 1.22 have this plugin.
-
-Source: pkg/scheduler/framework/plugins/nodepreferavoidpods/node_prefer_avoid_pods.go, NodePreferAvoidPods.Score
-(1.21).
 """
 
 from collections.abc import Iterator, Mapping

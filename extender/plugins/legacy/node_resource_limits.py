@@ -6,8 +6,6 @@ container if that is higher. Resources without a limit and the requests of other
 are not normalized, so a node gets at most 1 of the 100 points that other plugins can give.
 
 **Options** none. Releases up to 1.20 have this plugin.
-
-Source: pkg/scheduler/algorithm/priorities/resource_limits.go, ResourceLimitsPriorityMap (1.14).
 """
 
 from collections.abc import Hashable

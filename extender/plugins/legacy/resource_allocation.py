@@ -17,12 +17,7 @@ default score 10 at utilization 0 and score 0 at 100. Releases up to 1.22 have t
 NodeResourcesFit replace them, with other rules: they ignore resources that the node does not have, MostAllocated scores
 overcommitted resources with 100, and RequestedToCapacityRatio rounds utilization down.
 
-Source: pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastRequestedScore;
-pkg/scheduler/framework/plugins/noderesources/most_allocated.go, mostRequestedScore;
-pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go,
-buildRequestedToCapacityRatioScorerFunction (1.21); pkg/scheduler/apis/config/validation/validation.go,
-removedPluginsByVersion (1.22); pkg/scheduler/apis/config/validation/validation_pluginargs.go, validateFunctionShape
-(1.36).
+Source: pkg/scheduler/apis/config/validation/validation.go, removedPluginsByVersion (1.22).
 """
 
 from collections.abc import Hashable, Iterator
@@ -193,12 +188,8 @@ class RequestedToCapacityRatio(_ResourceAllocationScorer):
 def _compute_percentages(amount: IntArray, capacity: IntArray, requested: IntArray) -> IntArray:
     """Return *amount* in percent of *capacity*, rounded down: int64, one entry for each node.
 
-    The result is 0 where the capacity is 0 or lower than the requested amount.
-
-    Args:
-        amount: the requested or the free amount of each node, int64.
-        capacity: the capacity of each node, int64.
-        requested: the requested amount of each node, int64.
+    The result is 0 where the capacity is 0 or lower than the requested amount. *amount* is the requested or the free
+    amount. All arguments are int64, one entry for each node.
     """
     is_valid: BoolArray = (capacity != 0) & (requested <= capacity)
     return np.where(is_valid, amount, 0) * 100 // np.where(is_valid, capacity, 1)

@@ -7,8 +7,7 @@ selector matches the pod, all nodes get 100. The plugin skips pods with topology
 
 **Options** none. Releases up to 1.24 have this plugin. The default constraints of PodTopologySpread replace it.
 
-Source: pkg/scheduler/framework/plugins/selectorspread/selector_spread.go, SelectorSpread.NormalizeScore;
-pkg/scheduler/framework/plugins/legacy_registry.go, LegacyRegistry.ProcessPriorityPolicy (1.21);
+Source: pkg/scheduler/framework/plugins/legacy_registry.go, LegacyRegistry.ProcessPriorityPolicy (1.21);
 pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector (1.36).
 """
 

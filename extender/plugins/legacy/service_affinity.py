@@ -14,9 +14,6 @@ service, the node scores 100 for each of these labels that it has.
 **Requeued on** a deleted or changed pod, or a new or changed node.
 
 **Options** `affinityLabels`, `antiAffinityLabelsPreference`: lists of label keys. Releases up to 1.22 have this plugin.
-
-Source: pkg/scheduler/framework/plugins/serviceaffinity/service_affinity.go, ServiceAffinity.Filter,
-ServiceAffinity.updateNodeScoresForLabel (1.21).
 """
 
 from collections.abc import Sequence

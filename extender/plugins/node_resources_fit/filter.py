@@ -1,7 +1,4 @@
-"""Filter of NodeResourcesFit: compare the pod's requests with the free resources of nodes.
-
-Source: pkg/scheduler/framework/plugins/noderesources/fit.go, fitsRequest, Fit.Filter (1.36).
-"""
+"""Filter of NodeResourcesFit: compare the pod's requests with the free resources of nodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,9 +22,7 @@ _TOO_MANY_PODS: Final = Reason("Too many pods")
 def get_insufficient_reasons(resource: str, resource_id: int) -> tuple[Reason, Reason]:
     """Return two reasons: too little of *resource* is free on a node; too little is allocatable there.
 
-    Args:
-        resource: the resource name.
-        resource_id: the id in the symbol table; it determines the order of reasons.
+    *resource_id*, the id in the symbol table, determines the order of reasons.
 
     Source: pkg/scheduler/framework/plugins/noderesources/fit.go, fitsRequest, Fit.Filter (1.36).
     """

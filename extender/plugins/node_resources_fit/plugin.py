@@ -19,16 +19,8 @@ device class that is added or changed.
 prefix before the slash. `scoringStrategy`: `type`, `resources` (a list of `name` and `weight`, 1 to 100; cpu and memory
 if it is empty) and `requestedToCapacityRatio.shape` (points of `utilization`, 0 to 100, and `score`, 0 to 10).
 
-Source: pkg/scheduler/framework/plugins/noderesources/fit.go, computePodResourceRequest, fitsRequest, Fit.Filter;
-pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_NodeResourcesFitArgs;
-pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
-resourceAllocationScorer.calculateNodeAllocatableRequest, resourceAllocationScorer.score;
-pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastResourceScorer;
-pkg/scheduler/framework/plugins/noderesources/most_allocated.go, mostResourceScorer;
-pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go,
-buildRequestedToCapacityRatioScorerFunction; pkg/scheduler/apis/config/types_pluginargs.go, NodeResourcesFitArgs;
-pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeResourcesFitArgs, validateFunctionShape
-(1.36).
+Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_NodeResourcesFitArgs;
+pkg/scheduler/apis/config/types_pluginargs.go, NodeResourcesFitArgs (1.36).
 """
 
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence

@@ -7,11 +7,7 @@ As upstream, integers are int64 and wrap around, and division truncates.
 Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_NodeResourcesFitArgs;
 pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
 resourceAllocationScorer.calculateNodeAllocatableRequest, resourceAllocationScorer.score,
-resourceAllocationScorer.scorePlacement;
-pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastResourceScorer;
-pkg/scheduler/framework/plugins/noderesources/most_allocated.go, mostResourceScorer;
-pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go,
-buildRequestedToCapacityRatioScorerFunction (1.36).
+resourceAllocationScorer.scorePlacement (1.36).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -75,11 +71,7 @@ def _sum_scores(
 ) -> tuple[IntArray, IntArray | int]:
     """Return the sums of weighted scores and of weights, over the resources that each node has.
 
-    Args:
-        resources: the resources to score.
-        nodes: the nodes to score.
-        scorer: the function that scores one resource.
-        include_zero_scores: whether resources with a score of 0 add their weights.
+    With *include_zero_scores*, resources with a score of 0 add their weights.
     """
     total: IntArray | None = None
     weights: IntArray | int = 0
@@ -196,11 +188,8 @@ def compute_placement_score(
 ) -> int:
     """Return the weighted mean of the requested percentages of the resources, 0 to 100, over all nodes of *placement*.
 
-    Args:
-        specs: the configured resources.
-        pod_requests: for each assigned pod of the group, its request for each of *specs*, in base units.
-        placement: the nodes.
-        snapshot: the cluster without the pods of *pod_requests*.
+    *pod_requests* has for each assigned pod of the group its request for each of *specs*, in base units. *snapshot* is
+    the cluster without these pods.
     """
     group_requests = [sum(amounts) for amounts in zip(*pod_requests, strict=True)] or [0] * len(specs)
     nodes = _view_placement(placement, snapshot)

@@ -1,10 +1,8 @@
 """Compiled topology spread constraints, the system's default constraints, and the validation of configured defaults.
 
 Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, PodTopologySpread.getConstraints,
-systemDefaultConstraints; pkg/scheduler/apis/config/validation/validation_pluginargs.go,
-ValidatePodTopologySpreadArgs; pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector;
-pkg/scheduler/framework/plugins/podtopologyspread/common.go, topologySpreadConstraint.matchNodeInclusionPolicies,
-PodTopologySpread.filterTopologySpreadConstraints, countPodsMatchSelector (1.36).
+systemDefaultConstraints; pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector;
+pkg/scheduler/framework/plugins/podtopologyspread/common.go, topologySpreadConstraint.matchNodeInclusionPolicies (1.36).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -76,13 +74,8 @@ def compile_constraints(
 ) -> tuple[SpreadConstraint, ...]:
     """Compile the constraints of a pod that have *action*.
 
-    Args:
-        constraints: the constraints of the pod's spec, or the default constraints.
-        action: `DO_NOT_SCHEDULE` or `SCHEDULE_ANYWAY`.
-        namespace: the pod's namespace.
-        labels: the pod's labels.
-        features: the feature gates.
-        selector: the selector of default constraints; replaces the constraints' own selectors.
+    *action* is `DO_NOT_SCHEDULE` or `SCHEDULE_ANYWAY`. *selector* is that of default constraints; it replaces the
+    constraints' own selectors.
 
     Raises:
         ValueError: a label selector has an unknown operator or invalid values.

@@ -93,8 +93,7 @@ class EligibleNodesCache:
     def __init__(self, *, comparison_operators: bool = False) -> None:
         """Create an empty cache.
 
-        Args:
-            comparison_operators: whether the gate TaintTolerationComparisonOperators is on.
+        *comparison_operators* is the gate TaintTolerationComparisonOperators.
         """
         self._comparison_operators = comparison_operators
         self._nodes_version: tuple[HistoryId | None, int] = (None, -1)
@@ -187,11 +186,8 @@ def add_pods_on_unlabelled_nodes(
 def pad_to_label_values(values: NDArray[ScalarT], nodes: NodeView, key: str, fill_value: Any) -> NDArray[ScalarT]:
     """Return *values* with one entry for each value of label *key*, and a last entry of 0 for ABSENT.
 
-    Args:
-        values: one entry for each label value that existed when *values* was computed. Further entries are cut off.
-        nodes: the view with the symbol table.
-        key: the label key.
-        fill_value: the entry for label values that were added later.
+    *values* has one entry for each label value that existed when it was computed; further entries are cut off.
+    *fill_value* is the entry for label values that were added later.
     """
     size = len(nodes.snapshot.symbols.get_label_values(key))
     padded_values = np.full(size + 1, fill_value, dtype=values.dtype)

@@ -52,9 +52,8 @@ class DomainMatchNums:
     def __init__(self, match_nums: IntArray, value_ids: IntArray) -> None:
         """Start with *match_nums*; `update` copies them before it writes.
 
-        Args:
-            match_nums: matching pods by the id of the label value.
-            value_ids: the ids of the label values that are domains, ascending.
+        *match_nums* has the matching pods by the id of the label value. *value_ids* are the ids that are domains,
+        ascending.
         """
         self.match_nums = match_nums
         self.domain_count = len(value_ids)
@@ -101,10 +100,8 @@ class DomainMatchNums:
     ) -> IntArray:
         """Return the minimum after each of several alternative changes, each in one domain: int64.
 
-        Args:
-            value_ids: the changed domain of each change.
-            match_nums: the number of matching pods in this domain after the change.
-            deltas: the change of this number; if it is 0, the other two arguments are ignored.
+        *value_ids* are the changed domains, and *match_nums* their numbers of matching pods after the change. Where
+        *deltas*, the change of this number, is 0, the other two arguments are ignored.
         """
         (first, min_match_num), (_, second_min) = self._critical_paths or self._find_critical_paths()
         min_of_other_domains = np.where(value_ids == (ABSENT if first is None else first), second_min, min_match_num)

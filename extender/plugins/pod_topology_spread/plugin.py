@@ -30,14 +30,8 @@
     `defaultConstraints`: with `List`, the constraints for pods that have none and are selected by a service,
     ReplicationController, ReplicaSet or StatefulSet; empty by default.
 
-Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, PodTopologySpread.getConstraints,
-systemDefaultConstraints, PodTopologySpread.EventsToRegister; pkg/scheduler/framework/plugins/helper/spread.go,
-DefaultSelector; pkg/scheduler/framework/plugins/podtopologyspread/common.go,
-topologySpreadConstraint.matchNodeInclusionPolicies, PodTopologySpread.filterTopologySpreadConstraints,
-countPodsMatchSelector; pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, PodTopologySpread.Filter,
-preFilterState.minMatchNum, PodTopologySpread.PreFilter; pkg/scheduler/framework/plugins/podtopologyspread/scoring.go,
-PodTopologySpread.PreScore, topologyNormalizingWeight, PodTopologySpread.Score;
-pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidatePodTopologySpreadArgs (1.36).
+Source: pkg/scheduler/framework/plugins/podtopologyspread/common.go, PodTopologySpread.filterTopologySpreadConstraints
+(1.36).
 """
 
 import math
@@ -156,10 +150,7 @@ class PodTopologySpread:
     def _get_constraints(self, pod: PodInfo, snapshot: Snapshot | None, action: str) -> tuple[SpreadConstraint, ...]:
         """Return the pod's constraints with *action*, or the default constraints if it has none.
 
-        Args:
-            pod: the pod.
-            snapshot: a snapshot with the pod's services and controller; None to use the pod's last computed selector.
-            action: `DO_NOT_SCHEDULE` or `SCHEDULE_ANYWAY`.
+        Without *snapshot*, which has the services and the controller of the pod, its last computed selector is used.
 
         Raises:
             ValueError: a label selector is invalid.

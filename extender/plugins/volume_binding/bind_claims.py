@@ -89,13 +89,8 @@ def make_pod_volumes(node_name: str, result: PodVolumesResult) -> PodVolumes:
 def plan_binding(pod: PodInfo, pod_volumes: PodVolumes, volume_index: VolumeIndex, timeout: float) -> ApiPlan:
     """Return the API calls that bind the claims, and the condition that all claims are bound.
 
-    The calls are merge patches with the object's resource version. They fail if the object has changed since.
-
-    Args:
-        pod: the pod.
-        pod_volumes: the volumes and claims of the pod.
-        volume_index: the plugin's volume index.
-        timeout: the timeout for binding, in seconds.
+    The calls are merge patches with the object's resource version. They fail if the object has changed since. *timeout*
+    is in seconds.
     """
     calls = [
         _make_volume_patch(binding)

@@ -26,12 +26,6 @@ node that is added or relabelled, a node whose CSI migration changes, or a drive
 
 **Options** `bindTimeoutSeconds`: 600. `shape`: points of `utilization`, 0 to 100, and `score`, 0 to 10, only with the
 gate StorageCapacityScoring; by default 10 for empty and 0 for full storage.
-
-Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.podHasPVCs,
-VolumeBinding.PreBindPreFlight, VolumeBinding.Score; pkg/scheduler/framework/plugins/volumebinding/binder.go,
-volumeBinder.GetPodVolumeClaims, volumeBinder.FindPodVolumes, volumeBinder.checkVolumeProvisions;
-component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume;
-pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateVolumeBindingArgsWithOptions (1.36).
 """
 
 from collections.abc import Hashable, Mapping, Sequence

@@ -42,10 +42,7 @@ def compute_capacity_scores(
 ) -> IntArray:
     """Return the mean score of the storage classes used on each node; 0 if none is used: int64, shape (node_count,).
 
-    Args:
-        pod_volumes: the matched volumes and the storage pools for the claims.
-        node_count: the number of nodes.
-        scores_by_utilization: the score for each utilization in percent.
+    *scores_by_utilization* has the score for each utilization in percent.
     """
     static_resources: dict[str, _ClassResource] = {}
     has_static_binding = np.zeros(node_count, dtype=np.bool_)
