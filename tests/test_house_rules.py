@@ -21,7 +21,7 @@ TOP_LEVEL = {
     "pyproject.toml", "extender", "chart", "tests", "scheduler-config", "Dockerfile", "README.md", "LICENSE",
     "SECURITY.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "Makefile",
 }  # fmt: skip
-FRAGMENT = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\.(added|changed|fixed|removed)\.md")
+FRAGMENT = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\.(added|changed|fixed|removed|security)\.md")
 NOT_FRAGMENTS = {"template.md.j2"}
 GENERATED = re.compile(
     r"(^|/)(\.git|\.venv|\.\w+_cache|__pycache__|\.hypothesis)(/|$)|^(build|dist)/|^\.coverage|\.pyc$"

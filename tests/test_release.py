@@ -41,6 +41,30 @@ def test_the_changelog_is_built_from_the_fragments() -> None:
     assert len(re.findall(r"(?m)^- ", process.stdout)) == len(fragments)
 
 
+def test_the_first_word_of_a_fragment_selects_its_heading(tmp_path: Path) -> None:
+    folder = tmp_path / "docs" / "changelog.d"
+    folder.mkdir(parents=True)
+    for file in ("pyproject.toml", "docs/changelog.d/template.md.j2"):
+        (tmp_path / file).write_text((ROOT / file).read_text())
+    fragments = {"odd.fixed": "Third.", "http-b.security": "Last.", "ui-a.fixed": "Second.", "serve-a.fixed": "First."}
+    for name, text in fragments.items():
+        (folder / f"{name}.md").write_text(text)
+    command = [sys.executable, "-m", "towncrier", "build", "--draft", "--version", "1.0", "--dir", str(tmp_path)]
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert re.findall(r"(?m)^(?:#{3,4}|-) .+", process.stdout) == [
+        "### Fixed",
+        "#### Extender verbs",
+        "- First.",
+        "#### Pages",
+        "- Second.",
+        "#### Other",
+        "- Third.",
+        "### Security",
+        "#### HTTP, TLS and authentication",
+        "- Last.",
+    ]
+
+
 @pytest.mark.parametrize("file", WORKFLOWS, ids=[file.name for file in WORKFLOWS])
 def test_actions_are_pinned_by_commit_with_a_version_comment(file: Path) -> None:
     uses = re.findall(r"uses: (.+)", file.read_text())
