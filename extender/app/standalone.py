@@ -242,8 +242,7 @@ class StandaloneScheduler:
                 log.error("Leaderelection lost", extra={"why": renewal.result()})
                 return 1
             _raise_task_error(background_tasks)
-            await scheduling_loop
-            await self._drain()
+            await self._drain(scheduling_loop)
         finally:
             await _cancel([*tasks, *self.context.tasks, *self.context.status_retries])
         if self.elector is not None and await self.elector.release():
@@ -256,9 +255,15 @@ class StandaloneScheduler:
         broadcaster.record(make_leader_event(elector.election.lease_reference, self.identity, action))
         return broadcaster
 
-    async def _drain(self) -> None:
-        """Wait until no pod is in flight and all events are written, for a limited time."""
+    async def _drain(self, scheduling_loop: asyncio.Task[None]) -> None:
+        """Wait until *scheduling_loop* ends, no pod is in flight and all events are written, for a limited time.
+
+        The loop may be in a scheduling cycle that waits for an HTTP extender or, for evictions, for the API server.
+        """
         deadline = self._clock.monotonic() + _DRAIN_SECONDS
+        await asyncio.wait({scheduling_loop}, timeout=_DRAIN_SECONDS)
+        if scheduling_loop.done():
+            scheduling_loop.result()
         while (len(self.queue.in_flight_events) or self.context.tasks) and self._clock.monotonic() < deadline:
             await asyncio.sleep(0.02)
         for broadcaster in self.broadcasters.values():

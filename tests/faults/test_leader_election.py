@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from extender.config.model import Extender
 from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
 from extender.fake_apiserver.registry.resources import RESOURCES_BY_KIND
 from tests.faults.builders import FaultHarness, run
+from tests.faults.tcp_proxy import TcpProxy
 from tests.unit.client.virtual_time import current_loop
 
 LEASES = RESOURCES_BY_KIND["coordination.k8s.io/v1", "Lease"]
@@ -135,5 +137,29 @@ def test_a_terminating_leader_finishes_its_work_and_releases_the_lease() -> None
         assert await harness.wait_until(lambda: second.is_leader) <= 2.5
         harness.create_pods("d")
         await harness.wait_until_consistent()
+
+    run(scenario)
+
+
+def test_a_terminating_leader_waits_ten_seconds_for_an_extender_and_releases_the_lease() -> None:
+    async def scenario(harness: FaultHarness) -> None:
+        hanging = TcpProxy(int(harness.server.url.rpartition(":")[2]))
+        await hanging.start()
+        hanging.stall()
+        try:
+            harness.create_nodes(2)
+            extender = Extender(url_prefix=hanging.url, filter_verb="filter", http_timeout=300.0)
+            first = await harness.start_leader(extenders=(extender,))
+            second = await harness.start_scheduler()
+            harness.create_pods("a")
+            await harness.wait_until(lambda: len(first.scheduler.queue.in_flight_events) > 0)
+            await asyncio.sleep(1)
+            first.stopping.set()
+            assert 10 <= await harness.wait_until(first.task.done) <= 11
+            assert first.task.result() == 0
+            assert await harness.wait_until(lambda: second.is_leader) <= 2.5
+            await harness.wait_until_consistent()
+        finally:
+            await hanging.stop()
 
     run(scenario)
