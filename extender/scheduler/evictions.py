@@ -21,7 +21,7 @@ from extender.plugins.default_preemption import DefaultPreemption
 from extender.preemption.plan import Candidate, GroupPreemptionPlan, PreemptionPlan
 from extender.scheduler.api_writer import PodEvent
 from extender.scheduler.context import SchedulerContext, log
-from extender.scheduler.failure_handler import run_in_background, write_status
+from extender.scheduler.failure_handler import call_with_retries, run_in_background, write_status
 from extender.scheduler.status_patches import make_delete_call, make_disruption_target_patch, make_nomination_patch
 
 _WHOLE_CLUSTER = "cluster"
@@ -268,7 +268,7 @@ async def _evict(context: SchedulerContext, preemptor: Preemptor, victim: Assign
     patch = make_disruption_target_patch(victim.pod, preemptor.scheduler_name, preemptor.kind, context.clock.now())
     try:
         if patch is not None:
-            await context.api.call(patch)
+            await call_with_retries(context, patch)
         await context.api.call(make_delete_call(victim.pod))
     except NotFoundError:
         return

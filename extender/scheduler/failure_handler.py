@@ -156,35 +156,49 @@ def is_still_pending(context: SchedulerContext, queued_pod_info: QueuedPodInfo) 
     return newest_pod is not None and newest_pod.metadata.deletion_timestamp is None
 
 
-async def write_status(
+async def call_with_retries(
     context: SchedulerContext, api_call: ApiCall, is_current: Callable[[], bool] = lambda: True
-) -> bool:
-    """Write a status, retry failed writes, and return whether a write succeeded. The last failure is logged.
+) -> None:
+    """Make a call that patches a status. After a conflict or an error of the server or the connection, repeat it.
 
-    A failed write is not retried when *is_current* returns False, because a newer status may have been written.
+    It is not repeated when *is_current* returns False, because a newer status may have been written.
 
-    Source: pkg/scheduler/schedule_one.go, updatePod (1.36).
+    Raises:
+        ApiError: the last failure.
+
+    Source: pkg/scheduler/util/utils.go, PatchPodStatus (1.37).
     """
     delay = _INITIAL_DELAY_SECONDS
     for remaining_tries in reversed(range(_MAX_TRIES)):
         try:
-            await context.api.call(api_call)
-        except NotFoundError:
-            break
-        except (ConflictError, ServerError, UnreachableError) as error:
+            return await context.api.call(api_call)
+        except (ConflictError, ServerError, UnreachableError):
             if not remaining_tries:
-                _log_failed_write(api_call, error)
-                break
-        except ApiError as error:
-            _log_failed_write(api_call, error)
-            break
-        else:
-            return True
-        await context.sleep(delay * (1 + 0.1 * context.rng.random()))
-        delay *= _DELAY_FACTOR
-        if not is_current():
-            break
-    return False
+                raise
+            await context.sleep(delay * (1 + 0.1 * context.rng.random()))
+            delay *= _DELAY_FACTOR
+            if not is_current():
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+async def write_status(
+    context: SchedulerContext, api_call: ApiCall, is_current: Callable[[], bool] = lambda: True
+) -> bool:
+    """Write a status, and return whether that succeeded; see `call_with_retries`. A failure is logged.
+
+    Source: pkg/scheduler/schedule_one.go, updatePod (1.36).
+    """
+    try:
+        await call_with_retries(context, api_call, is_current)
+    except NotFoundError:
+        return False
+    except ApiError as error:
+        if is_current():
+            name = f"{api_call.namespace}/{api_call.name}"
+            log.warning("status of %s %s could not be written: %s", api_call.kind, name, error)
+        return False
+    return True
 
 
 async def _write_condition(context: SchedulerContext, queued_pod_info: QueuedPodInfo, api_call: ApiCall) -> None:
@@ -216,10 +230,6 @@ async def _write_condition(context: SchedulerContext, queued_pod_info: QueuedPod
             return
 
     _start_task(context.status_retries, retry())
-
-
-def _log_failed_write(api_call: ApiCall, error: ApiError) -> None:
-    log.warning("status of %s %s/%s could not be written: %s", api_call.kind, api_call.namespace, api_call.name, error)
 
 
 def requeue_after_pod_removal(context: SchedulerContext, removed_pod: AssignedPodInfo, *, except_uid: str = "") -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from extender.api.kinds.pod import Pod
-from extender.client.errors import ApiError, ServerError
+from extender.client.errors import ApiError, ConflictError, ServerError
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from tests.build import make_node, make_pod
@@ -277,6 +277,18 @@ def test_an_unexpected_error_of_an_eviction_does_not_leave_the_preemptor_gated(
     assert get_metric(harness, 'scheduler_preemption_goroutines_execution_total{result="error"}') == "1.0"
     assert "preemption for pod default/high failed" in caplog.text
     assert "RuntimeError: a bug" in caplog.text
+
+
+@pytest.mark.parametrize("error", [ServerError("etcd is down", 500), ConflictError("the object has been modified", 409)])
+def test_a_failed_write_of_the_condition_of_a_victim_is_repeated(error: ApiError) -> None:
+    """Source: pkg/scheduler/util/utils.go, PatchPodStatus (1.37)."""
+    harness, _ = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
+    harness.api.errors["status"] = [error]
+    harness.attempt()
+
+    assert [api_call.name for api_call in harness.api.calls_to("status")].count("low") == 2
+    assert [api_call.name for api_call in harness.api.calls_to("delete")] == ["low"]
+    assert get_metric(harness, 'scheduler_preemption_goroutines_execution_total{result="success"}') == "1.0"
 
 
 def test_a_preemptor_is_not_gated_any_more_once_its_last_victim_is_terminating(monkeypatch: pytest.MonkeyPatch) -> None:
