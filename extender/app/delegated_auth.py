@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 from cryptography import x509
 
+from extender.app.reload import ReloadError
 from extender.basics.clock import SystemClock
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
 from extender.client.connections import PendingRequests
@@ -31,6 +32,7 @@ from extender.serving.authentication import Authenticator, Reviewer, ReviewError
 from extender.serving.authorization import Authorizer
 from extender.serving.rejection_log import RejectionLog
 from extender.serving.serving_options import AuthenticationOptions, AuthorizationOptions, FrontProxyOptions
+from extender.serving.tls import ServingCertificate
 
 log = logging.getLogger("extender.app")
 
@@ -92,20 +94,71 @@ async def open_review_client(
         await transport.close()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DelegatedAuth:
     """The result of `set_up_delegated_auth`.
 
     Attributes:
+        options: the options of authentication.
         authenticator, authorizer: the authenticator and the authorizer of requests.
-        client_cas: the CAs of clients and of front proxies as PEM, for TLS.
-        transports: the open transports, which the caller of `set_up_delegated_auth` closes.
+        token_transport, access_transport: the open transports; None: there is no API server.
+        client_ca, proxy_ca: the CAs of clients and of front proxies as PEM; empty: there are none.
     """
 
+    options: AuthenticationOptions
     authenticator: Authenticator
     authorizer: Authorizer
-    client_cas: tuple[str, ...]
-    transports: tuple[Transport, ...]
+    token_transport: Transport | None
+    access_transport: Transport | None
+    client_ca: str = ""
+    proxy_ca: str = ""
+
+    @property
+    def client_cas(self) -> tuple[str, ...]:
+        """The CAs of clients and of front proxies, for TLS."""
+        return tuple(pem for pem in (self.client_ca, self.proxy_ca) if pem)
+
+    async def close(self) -> None:
+        """Close the transports."""
+        for transport in (self.token_transport, self.access_transport):
+            if transport is not None:
+                await transport.close()
+
+    async def refresh(self, certificate: ServingCertificate) -> bool:
+        """Load the CAs again, have *certificate* trust them, and return whether they changed.
+
+        Raises:
+            ReloadError: they cannot be loaded; the old ones stay in force.
+        """
+        try:
+            is_changed = await self.load_cas(replace(self.options, tolerate_lookup_failure=False))
+        except DelegatedAuthError as error:
+            raise ReloadError(str(error)) from error
+        if is_changed:
+            certificate.trust_cas(self.client_cas)
+        return is_changed
+
+    async def load_cas(self, options: AuthenticationOptions) -> bool:
+        """Load the CAs and the front proxy settings, and return whether they changed. CAs that are missing now stay.
+
+        Raises:
+            DelegatedAuthError: they cannot be loaded; the old ones stay in force.
+
+        Source: apiserver/pkg/server/dynamiccertificates/configmap_cafile_content.go,
+        ConfigMapCAController.loadCABundle (1.36).
+        """
+        client_ca, proxy_ca, front_proxy = await _load_cas(options, self.token_transport)
+        client_ca = client_ca or self.client_ca
+        settings = self.authenticator.settings
+        if proxy_ca:
+            settings = replace(settings, front_proxy=front_proxy)
+        proxy_ca = proxy_ca or self.proxy_ca
+        if (client_ca, proxy_ca, settings) == (self.client_ca, self.proxy_ca, self.authenticator.settings):
+            return False
+        client_cas, front_proxy_cas = _parse_certificates(client_ca), _parse_certificates(proxy_ca)
+        self.authenticator.client_cas, self.authenticator.front_proxy_cas = client_cas, front_proxy_cas
+        self.client_ca, self.proxy_ca, self.authenticator.settings = client_ca, proxy_ca, settings
+        return True
 
 
 def _make_transport(kubeconfig: str, credential_source: CredentialSource, user_agent: str) -> Transport | None:
@@ -140,32 +193,21 @@ async def set_up_delegated_auth(
         log.warning("No API server for token reviews: callers with a token are anonymous")
     if access_transport is None:
         log.warning("No API server for access reviews: only the always allowed paths can be read")
-    transports = tuple(transport for transport in (token_transport, access_transport) if transport is not None)
+    authenticator = Authenticator(
+        authentication, _make_reviewer(token_transport), metrics, get_client_ca_file_cas=get_client_ca_file_cas
+    )
+    authorizer = Authorizer(authorization, _make_reviewer(access_transport), metrics)
+    auth = DelegatedAuth(authentication, authenticator, authorizer, token_transport, access_transport)
     try:
-        client_ca, proxy_ca, settings = await _load_cas(authentication, token_transport)
-        return DelegatedAuth(
-            Authenticator(
-                settings,
-                _make_reviewer(token_transport),
-                metrics,
-                _parse_certificates(client_ca),
-                _parse_certificates(proxy_ca),
-                get_client_ca_file_cas=get_client_ca_file_cas,
-            ),
-            Authorizer(authorization, _make_reviewer(access_transport), metrics),
-            tuple(pem for pem in (client_ca, proxy_ca) if pem),
-            transports,
-        )
+        await auth.load_cas(authentication)
     except DelegatedAuthError:
-        for transport in transports:
-            await transport.close()
+        await auth.close()
         raise
+    return auth
 
 
-async def _load_cas(
-    settings: AuthenticationOptions, transport: Transport | None
-) -> tuple[str, str, AuthenticationOptions]:
-    """Return the client CA and the front proxy CA as PEM, and *settings* with the cluster's front proxy settings.
+async def _load_cas(settings: AuthenticationOptions, transport: Transport | None) -> tuple[str, str, FrontProxyOptions]:
+    """Return the client CA and the front proxy CA as PEM, and the front proxy settings, perhaps those of the cluster.
 
     The client CA is empty if a client CA file is configured.
     """
@@ -174,15 +216,16 @@ async def _load_cas(
         data = await _read_authentication_config_map(transport, settings)
     client_ca = "" if settings.client_ca_file else data.get("client-ca-file", "")
     proxy_ca = _read_pem(settings.front_proxy.ca_file) or data.get("requestheader-client-ca-file", "")
-    if not settings.front_proxy.ca_file and proxy_ca:
+    front_proxy = settings.front_proxy
+    if not front_proxy.ca_file and proxy_ca:
         try:
-            settings = replace(settings, front_proxy=_make_front_proxy_options(settings, data))
+            front_proxy = _make_front_proxy_options(settings, data)
         except DelegatedAuthError as error:
             if not settings.tolerate_lookup_failure:
                 raise
             log.warning("Front proxies are not trusted", extra={"err": str(error)})
             proxy_ca = ""
-    return client_ca, proxy_ca, settings
+    return client_ca, proxy_ca, front_proxy
 
 
 def _make_reviewer(transport: Transport | None) -> Reviewer | None:

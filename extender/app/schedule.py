@@ -12,6 +12,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import AsyncIterator, Coroutine
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -165,18 +166,18 @@ async def _serve_diagnostics(
                 telemetry.metrics,
                 lambda: certificate.client_cas,
             )
-            for transport in auth.transports:
-                stack.push_async_callback(transport.close)
+            stack.push_async_callback(auth.close)
             certificate.trust_cas(auth.client_cas)
         except (DelegatedAuthError, CertificateError) as error:
             raise StartError(str(error)) from error
         app = make_scheduler_diagnostics_app(options, scheduler, telemetry)
         pages = mount_scheduler_pages(app, scheduler, telemetry.metrics.host) if options.serves_ui else None
         protected_app = AuthMiddleware(pages or app, auth.authenticator, auth.authorizer)
-        reload_task = asyncio.create_task(
-            reload_periodically("certificate", make_certificate_refresh_function(certificate)), name="certificate"
-        )
-        stack.callback(reload_task.cancel)
+        for reload in (
+            reload_periodically("certificate", make_certificate_refresh_function(certificate)),
+            reload_periodically("client CAs", partial(auth.refresh, certificate)),
+        ):
+            stack.callback(asyncio.create_task(reload).cancel)
         address, port = listener.getsockname()[:2]
         log.info("Serving securely", extra={"address": f"{address}:{port}"})
         await stack.enter_async_context(serve_http(protected_app, listener, certificate.context))

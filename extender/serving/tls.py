@@ -68,6 +68,7 @@ class ServingCertificate:
     _newest_context: ssl.SSLContext = field(init=False)
     _file_contents: tuple[bytes, ...] = field(init=False, default=(), repr=False)
     _extra_cas: tuple[str, ...] = field(init=False, default=())
+    _loaded_extra_cas: tuple[str, ...] = field(init=False, default=())
     _client_cas: tuple[x509.Certificate, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
@@ -87,7 +88,7 @@ class ServingCertificate:
             CertificateError: the new files are invalid; the old ones stay in use.
         """
         contents = _read_files(self._watched_files)
-        if contents == self._file_contents:
+        if contents == self._file_contents and self._loaded_extra_cas is self._extra_cas:
             return False
         self._load(contents)
         return True
@@ -107,16 +108,17 @@ class ServingCertificate:
 
     def _load(self, contents: tuple[bytes, ...]) -> None:
         """Create the TLS context of new connections from *contents*, the contents of the watched files."""
-        context = _make_context(self.settings)
+        context, extra_pems = _make_context(self.settings), self._extra_cas  # another thread may call `trust_cas`
         certificate, key = self.pem_pair or contents[:2]
         with _open_pair_files(certificate, key) as files:
             _load_pair(context, files, self.pair_files)
         file_cas = _parse_cas(contents[-1], str(self.client_ca_file)) if self.client_ca_file else ()
-        extra_cas = [ca for pem in self._extra_cas for ca in _parse_cas(pem.encode(), "a client CA")]
+        extra_cas = [ca for pem in extra_pems for ca in _parse_cas(pem.encode(), "a client CA")]
         _trust_cas(context, (*file_cas, *extra_cas))
         # OpenSSL decides whether to request a client certificate before the SNI callback runs.
         self.context.verify_mode = context.verify_mode
         self._newest_context, self._file_contents, self._client_cas = context, contents, file_cas
+        self._loaded_extra_cas = extra_pems
 
     def _on_sni(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
         connection.context = self._newest_context

@@ -18,11 +18,18 @@ import pytest
 import trustme
 
 from extender.app.delegated_auth import DelegatedAuth, DelegatedAuthError, ReviewClient, set_up_delegated_auth
+from extender.app.reload import ReloadError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import Request, Transport
 from extender.client.writer import Writer
 from extender.serving.authentication import ReviewError
-from extender.serving.serving_options import AuthenticationOptions, AuthorizationOptions, FrontProxyOptions
+from extender.serving.serving_options import (
+    AuthenticationOptions,
+    AuthorizationOptions,
+    FrontProxyOptions,
+    ServingOptions,
+)
+from extender.serving.tls import load_serving_certificate
 from tests.unit.client.virtual_time import current_loop, run
 from tests.unit.serving.auth_fakes import NullAuthMetrics
 
@@ -39,8 +46,7 @@ def set_up(authentication: AuthenticationOptions, authorization: AuthorizationOp
             "test",
             NullAuthMetrics(),
         )
-        for transport in auth.transports:
-            await transport.close()
+        await auth.close()
         return auth
 
     return asyncio.run(main())
@@ -181,6 +187,39 @@ def test_a_failed_lookup_is_an_error_only_if_failures_are_not_tolerated(tmp_path
             set_up(AuthenticationOptions(kubeconfig=kubeconfig, tolerate_lookup_failure=False))
 
 
+def test_changed_cas_are_used_without_a_restart_and_missing_ones_stay(tmp_path: Path) -> None:
+    """Source: apiserver/pkg/server/dynamiccertificates/configmap_cafile_content.go, ConfigMapCAController (1.36)."""
+    new_ca, certificate = trustme.CA().cert_pem.bytes().decode(), load_serving_certificate(ServingOptions())
+    objects: dict[str, Any] = {CONFIG_MAP: {"data": {"client-ca-file": CA_PEM}}}
+    seen: list[tuple[bool, tuple[str, ...]]] = []
+
+    async def main(kubeconfig: str) -> None:
+        options = AuthenticationOptions(kubeconfig=kubeconfig)
+        auth = await set_up_delegated_auth(
+            options, AuthorizationOptions(), CredentialSource(), "test", NullAuthMetrics()
+        )
+        proxy = {"requestheader-client-ca-file": CA_PEM, "requestheader-username-headers": '["X-Remote-User"]'}
+        for data in ({"client-ca-file": CA_PEM}, {"client-ca-file": new_ca, **proxy}, {}):
+            objects[CONFIG_MAP] = {"data": data}
+            seen.append((await auth.refresh(certificate), auth.client_cas))
+        assert len(auth.authenticator.client_cas) == len(auth.authenticator.front_proxy_cas) == 1
+        assert auth.authenticator.settings.front_proxy.username_headers == ("X-Remote-User",)
+        for data in ({"client-ca-file": "nothing"}, {**proxy, "requestheader-username-headers": "nothing"}):
+            objects[CONFIG_MAP] = {"data": data}
+            with pytest.raises(ReloadError):
+                await auth.refresh(certificate)
+        del objects[CONFIG_MAP]
+        with pytest.raises(ReloadError, match="client and front proxy CAs could not be looked up"):
+            await auth.refresh(certificate)
+        assert auth.client_cas == (new_ca, CA_PEM)
+        await auth.close()
+
+    with api_server(tmp_path, objects) as kubeconfig:
+        asyncio.run(main(kubeconfig))
+    assert seen == [(False, (CA_PEM,)), (True, (new_ca, CA_PEM)), (False, (new_ca, CA_PEM))]
+    assert len(certificate._newest_context.get_ca_certs()) == 2
+
+
 def test_a_review_fails_at_once_if_64_are_pending(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Callers that close their connections do not end their reviews; the API server never answers here."""
 
@@ -202,8 +241,7 @@ def test_a_review_fails_at_once_if_64_are_pending(tmp_path: Path, caplog: pytest
         for task in pending:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
-        for transport in auth.transports:
-            await transport.close()
+        await auth.close()
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         cluster = {"server": f"http://127.0.0.1:{listener.getsockname()[1]}"}

@@ -279,7 +279,7 @@ def test_an_unexpected_error_of_an_eviction_does_not_leave_the_preemptor_gated(
     assert "RuntimeError: a bug" in caplog.text
 
 
-@pytest.mark.parametrize("error", [ServerError("etcd is down", 500), ConflictError("the object has been modified", 409)])
+@pytest.mark.parametrize("error", [ServerError("etcd is down", 500), ConflictError("it was modified", 409)])
 def test_a_failed_write_of_the_condition_of_a_victim_is_repeated(error: ApiError) -> None:
     """Source: pkg/scheduler/util/utils.go, PatchPodStatus (1.37)."""
     harness, _ = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))

@@ -10,7 +10,7 @@ import pytest
 import trustme
 from cryptography import x509
 
-from extender.serving import http_protocol
+from extender.serving import http_protocol, tls
 from extender.serving.http_protocol import CERTIFICATE_EXTENSION
 from extender.serving.http_server import listen, serve_http
 from extender.serving.serving_options import ServingOptions
@@ -110,6 +110,25 @@ def test_half_written_files_leave_the_old_certificate_in_use(tmp_path: Path) -> 
         certificate.refresh()
     pair(authority, tmp_path, "new")
     assert certificate.refresh() is True
+
+
+def test_cas_that_are_trusted_during_a_refresh_of_another_thread_are_trusted_after_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = trustme.CA()
+    certificate = load_serving_certificate(pair(authority, tmp_path, "old"))
+    load_pair, new_cas = tls._load_pair, [[authority.cert_pem.bytes().decode()]]
+
+    def trust_cas_meanwhile(*arguments: Any) -> None:
+        load_pair(*arguments)
+        if new_cas:
+            certificate.trust_cas(new_cas.pop())
+
+    monkeypatch.setattr(tls, "_load_pair", trust_cas_meanwhile)
+    pair(authority, tmp_path, "new")
+    refreshed = [certificate.refresh() for _ in range(3)]
+    assert refreshed == [True, True, False]
+    assert len(certificate._newest_context.get_ca_certs()) == 1
 
 
 def test_the_client_certificate_is_in_the_scope_if_its_ca_is_trusted() -> None:
