@@ -37,6 +37,14 @@ def test_the_reference_is_generated_from_the_code() -> None:
     assert (process.returncode, process.stderr) == (0, "")
 
 
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    site = yaml.safe_load((ROOT / ".mkdocs.yml").read_text())
+    sections = [entry if isinstance(entry, dict) else {"": [entry]} for entry in site["nav"]]
+    named = [page for section in sections for pages in section.values() for page in pages]
+    folders = (DOCS, DOCS / "start", DOCS / "reference", DOCS / "decisions")
+    assert sorted(named) == sorted(str(page.relative_to(DOCS)) for folder in folders for page in folder.glob("*.md"))
+
+
 def test_the_commands_of_every_page_are_tested() -> None:
     assert {page.name for page in PAGES if parse_steps(parse_blocks(page))} == TESTED_PAGES
 
