@@ -116,7 +116,7 @@ def _check_affinity_terms(tables: ClusterTables, rebuilt: ClusterTables) -> Iter
     for term, actual in tables.affinity_terms.items():
         if term in expected_counts:
             yield from _check_node_counts(f"pods with {term}", actual, tables, expected_counts[term], rebuilt)
-        elif actual.total or actual.row_counts.any():
+        elif actual.total or actual.get_by_row(tables.nodes).any():
             yield f"pods with {term}: {actual.total} in total, expected 0"
     for term in expected_counts.keys() - dict(tables.affinity_terms.items()).keys():
         yield f"pods with {term}: 0 in total, expected {expected_counts[term].total}"

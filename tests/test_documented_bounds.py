@@ -12,7 +12,15 @@ from extender.analysis.input import input_files, object_decoding, object_documen
 from extender.api import pod_limits
 from extender.basics import input_limits
 from extender.cache import pod_signature
-from extender.cache.tables import affinity_terms, history, node_table, object_store, selector_counts, symbols
+from extender.cache.tables import (
+    affinity_terms,
+    history,
+    node_counts,
+    node_table,
+    object_store,
+    selector_counts,
+    symbols,
+)
 from extender.client import (
     connections,
     event_broadcaster,
@@ -139,6 +147,10 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "Labels of pods that are gone: in counts of pods; with the affinity terms that match them": {
         "256": (selector_counts._MAX_UNUSED_LISTS, 256),
         "4,096": (affinity_terms._MAX_CACHED_LABELS, 4096),
+    },
+    "Arrays of the counts of an affinity term": {"256 bytes": (8 * node_counts._SPARSE_RATIO, 256)},
+    "Cached pairs of labels and affinity terms that match them": {
+        "1,048,576": (affinity_terms._MAX_CACHED_MATCHES, 1_048_576),
     },
     "Logs of changed nodes and pods": {"131,072": (history._BLOCK_SIZE * history._MAX_BLOCKS, 131_072)},
     "Log of the written objects of one kind": {"8,192": (2 * object_store._MIN_RETAINED_KEYS, 8192)},

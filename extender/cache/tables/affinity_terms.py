@@ -8,8 +8,6 @@ InterPodAffinity.processExistingPod (1.36).
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-
 from extender.cache.tables.node_counts import NodeCounts, NodeCountsByKey
 from extender.cache.tables.node_table import NodeTable
 from extender.cache.tables.pod_selectors import PodSelector
@@ -20,6 +18,9 @@ _MAX_UNUSED_TERMS = 256
 
 _MAX_CACHED_LABELS = 4096
 """Limit of the labels for which the matching terms are cached."""
+
+_MAX_CACHED_MATCHES = 1 << 20
+"""Limit of the matching terms of all cached labels together; each takes 8 bytes."""
 
 
 class TermKind(Enum):
@@ -51,18 +52,20 @@ class AffinityTerm:
 class AffinityTermTable(NodeCountsByKey[AffinityTerm]):
     """The number of assigned pods with each affinity term, by node."""
 
-    __slots__ = ("_max_terms", "_terms_by_pod_labels")
+    __slots__ = ("_cached_matches", "_max_terms", "_terms_by_pod_labels")
 
     def __init__(self) -> None:
         super().__init__()
         self._terms_by_pod_labels: dict[PodLabels, tuple[AffinityTerm, ...]] = {}
+        self._cached_matches = 0
         self._max_terms = _MAX_UNUSED_TERMS
 
     def fork(self) -> "AffinityTermTable":
         """Return a copy-on-write copy of the table."""
         child = AffinityTermTable()
         child._counts = dict(self._counts)
-        child._terms_by_pod_labels, child._max_terms = dict(self._terms_by_pod_labels), self._max_terms
+        child._terms_by_pod_labels, child._cached_matches = dict(self._terms_by_pod_labels), self._cached_matches
+        child._max_terms = self._max_terms
         child.namespace_labels = self.namespace_labels
         return child
 
@@ -71,10 +74,8 @@ class AffinityTermTable(NodeCountsByKey[AffinityTerm]):
         for term in terms:
             counts = self._counts.get(term)
             if counts is None:
-                counts = self._counts[term] = NodeCounts(
-                    np.zeros(nodes.columns.capacity, dtype=np.int64), self._owner_token
-                )
-                self._terms_by_pod_labels = {}
+                counts = self._counts[term] = NodeCounts({}, self._owner_token)
+                self._drop_matches()
             elif counts.owner is not self._owner_token:
                 counts = self._counts[term] = counts.fork(self._owner_token)
             counts.add(row, sign, nodes)
@@ -85,7 +86,8 @@ class AffinityTermTable(NodeCountsByKey[AffinityTerm]):
         if len(self._counts) <= self._max_terms:
             return
         used_terms = {term: counts for term, counts in self._counts.items() if counts.total}
-        self._counts, self._terms_by_pod_labels = used_terms, {}
+        self._counts = used_terms
+        self._drop_matches()
         self._max_terms = 2 * len(used_terms) + _MAX_UNUSED_TERMS
 
     def find_matching_terms(self, pod_labels: PodLabels) -> tuple[tuple[AffinityTerm, NodeCounts], ...]:
@@ -97,18 +99,27 @@ class AffinityTermTable(NodeCountsByKey[AffinityTerm]):
             return ()
         terms = self._terms_by_pod_labels.get(pod_labels)
         if terms is None:
-            if len(self._terms_by_pod_labels) >= _MAX_CACHED_LABELS:
-                del self._terms_by_pod_labels[next(iter(self._terms_by_pod_labels))]
             labels = dict(pod_labels.labels)
             namespace_labels = self.namespace_labels.get(pod_labels.namespace, {})
-            terms = self._terms_by_pod_labels[pod_labels] = tuple(
+            terms = tuple(
                 term
                 for term in self._counts
                 if term.pod_selector.matches(pod_labels.namespace, labels, namespace_labels)
             )
+            self._cache_matches(pod_labels, terms)
         return tuple((term, counts) for term in terms if (counts := self._counts[term]).total)
+
+    def _cache_matches(self, pod_labels: PodLabels, terms: tuple[AffinityTerm, ...]) -> None:
+        cache = self._terms_by_pod_labels
+        while cache and (len(cache) >= _MAX_CACHED_LABELS or self._cached_matches + len(terms) > _MAX_CACHED_MATCHES):
+            self._cached_matches -= len(cache.pop(next(iter(cache))))
+        cache[pod_labels] = terms
+        self._cached_matches += len(terms)
 
     def set_namespace_labels(self, labels_by_namespace: dict[str, dict[str, str]]) -> None:
         """Set the labels of all namespaces, by namespace."""
         self.namespace_labels = labels_by_namespace
-        self._terms_by_pod_labels = {}
+        self._drop_matches()
+
+    def _drop_matches(self) -> None:
+        self._terms_by_pod_labels, self._cached_matches = {}, 0

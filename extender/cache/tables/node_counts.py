@@ -1,4 +1,8 @@
-"""Pod counts by node row, with sums by topology domain, updated incrementally."""
+"""Pod counts by node row, with sums by topology domain, updated incrementally.
+
+Counts of few nodes are stored in a mapping: one pod may have hundreds of affinity terms, and an array for each of them
+took 40 KB in a cluster of 5,000 nodes.
+"""
 
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -9,6 +13,10 @@ from extender.cache.tables.arrays import IntArray, widen
 from extender.cache.tables.node_table import ABSENT, NodeTable
 
 Key = TypeVar("Key")
+
+_SPARSE_RATIO = 32
+"""Counts whose rows are at most one of 32 are stored in a mapping, and an array is cached only if it has at most 32
+times as many entries as there are rows with pods. So an array takes at most 256 bytes for each of these rows."""
 
 
 class OwnerToken:
@@ -22,7 +30,7 @@ class NodeCounts:
     """Counts of pods by node and by topology domain.
 
     Attributes:
-        row_counts: the number of pods on each node row, int64, shape (capacity,).
+        row_counts: the number of pods on each node row: int64, shape (capacity,), or by row if few rows have pods.
         owner: the token of the table that may write these counts; other tables fork them first.
         domain_counts: the number of pods in each domain by topology key: int64, indexed by the id of the label value.
             Nodes without the label do not count. Only topology keys that were used have an entry.
@@ -30,7 +38,7 @@ class NodeCounts:
         last_used: the value of the table's use counter at the last use.
     """
 
-    row_counts: IntArray
+    row_counts: IntArray | dict[int, int]
     owner: OwnerToken
     domain_counts: dict[str, IntArray] = field(default_factory=dict)
     total: int = 0
@@ -51,9 +59,12 @@ class NodeCounts:
 
     def add(self, row: int, amount: int, nodes: NodeTable) -> None:
         """Add *amount*, which may be negative, to the number of pods on *row*."""
-        if row >= len(self.row_counts):
-            self.row_counts = widen(self.row_counts, nodes.columns.capacity)
-        self.row_counts[row] += amount
+        if isinstance(self.row_counts, dict):
+            self._add_to_mapping(self.row_counts, row, amount, nodes)
+        else:
+            if row >= len(self.row_counts):
+                self.row_counts = widen(self.row_counts, nodes.columns.capacity)
+            self.row_counts[row] += amount
         self.total += amount
         for key, counts in self.domain_counts.items():
             value_id = nodes.get_label_column(key)[row]
@@ -63,8 +74,17 @@ class NodeCounts:
                 self.domain_counts[key] = widen(counts, int(value_id) * 2 + 1)
             self.domain_counts[key][value_id] += amount
 
+    def _add_to_mapping(self, row_counts: dict[int, int], row: int, amount: int, nodes: NodeTable) -> None:
+        count = row_counts.pop(row, 0) + amount
+        if count:
+            row_counts[row] = count
+        if len(row_counts) * _SPARSE_RATIO > nodes.columns.capacity:
+            self.row_counts = _make_array(row_counts, nodes.columns.capacity)
+
     def get_by_row(self, nodes: NodeTable) -> IntArray:
         """Return the counts of all nodes: int64, shape (number of nodes,)."""
+        if isinstance(self.row_counts, dict):
+            return _make_array(self.row_counts, len(nodes))
         if len(self.row_counts) < nodes.columns.capacity:
             self.row_counts = widen(self.row_counts, nodes.columns.capacity)
         return self.row_counts[: len(nodes)]
@@ -76,16 +96,31 @@ class NodeCounts:
         """
         counts = self.domain_counts.get(key)
         if counts is None:
-            column = nodes.get_label_column(key)[: len(nodes)]
-            has_label = column != ABSENT
-            size = max(1, len(nodes.symbols.get_label_values(key)))
-            sums = np.bincount(column[has_label], weights=self.get_by_row(nodes)[has_label], minlength=size)
-            counts = self.domain_counts[key] = sums.astype(np.int64)
+            column, size = nodes.get_label_column(key)[: len(nodes)], max(1, len(nodes.symbols.get_label_values(key)))
+            if isinstance(self.row_counts, dict):
+                counts = _sum_by_value(column[list(self.row_counts)], np.array(list(self.row_counts.values())), size)
+                is_cached = size <= len(self.row_counts) * _SPARSE_RATIO
+            else:
+                counts, is_cached = _sum_by_value(column, self.get_by_row(nodes), size), True
+            if is_cached:
+                self.domain_counts[key] = counts
             return counts
         size = len(nodes.symbols.get_label_values(key))
         if len(counts) < size:
             counts = self.domain_counts[key] = widen(counts, size)
         return counts
+
+
+def _make_array(row_counts: dict[int, int], size: int) -> IntArray:
+    array: IntArray = np.zeros(size, dtype=np.int64)
+    array[list(row_counts)] = list(row_counts.values())
+    return array
+
+
+def _sum_by_value(value_ids: IntArray, counts: IntArray, size: int) -> IntArray:
+    """Return the sum of *counts* for each of *size* values; *value_ids* has the value of each count, or ABSENT."""
+    has_value = value_ids != ABSENT
+    return np.bincount(value_ids[has_value], weights=counts[has_value], minlength=size).astype(np.int64)
 
 
 class NodeCountsByKey(Generic[Key]):

@@ -1,10 +1,14 @@
 """Affinity terms of assigned pods are counted by node; a term without pods is not in use."""
 
+import tracemalloc
 from weakref import WeakSet
+
+import pytest
 
 from extender.cache.cache import Cache
 from extender.cache.hypothesis import Hypothesis
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables import affinity_terms
 from extender.cache.tables.affinity_terms import AffinityTermTable
 from extender.cache.tables.node_table import NodeTable
 from extender.cache.tables.symbols import PodLabels, Symbols
@@ -96,3 +100,59 @@ def test_an_older_snapshot_does_not_change_the_domain_counts_of_a_relabelled_nod
     ((_, new_counts),) = new.affinity_terms_matching(class_id)
     assert old.counts_by_domain(old_counts, "zone").tolist() == [1]
     assert new.counts_by_domain(new_counts, "zone").tolist() == [0, 1]
+
+
+def test_the_terms_of_few_pods_take_little_memory_in_a_large_cluster() -> None:
+    host = "kubernetes.io/hostname"
+    terms = [
+        {
+            "topologyKey": host,
+            "labelSelector": {"matchExpressions": [{"key": f"k{number}", "operator": "DoesNotExist"}]},
+        }
+        for number in range(200)
+    ]
+    spec = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+    names = [f"n{number}" for number in range(2000)]
+    cache = make_cluster(*(make_node(name, labels={host: name}) for name in names))
+    incoming = cache.snapshot().make_pod_info(make_pod("incoming")).signature.pod_labels
+    tracemalloc.start()
+    cache.add_or_update_pod(make_pod(node="n7", spec=spec))
+    snapshot = cache.snapshot()
+    matches = snapshot.affinity_terms_matching(incoming)
+    assert {int(snapshot.counts_by_domain(term_counts, host).sum()) for _, term_counts in matches} == {1}
+    used_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(matches) == 200
+    assert used_bytes < 1_000_000  # arrays of 2,000 nodes would take 6,400,000
+
+
+def test_counts_are_the_same_for_few_and_for_many_nodes() -> None:
+    names = [f"n{number}" for number in range(64)]
+    cache = make_cluster(*(make_node(name, labels={"zone": f"z{name[-1]}"}) for name in names))
+    expected = [0] * 64
+    for number in (3, 3, 13, 21, 40, 63):
+        cache.add_or_update_pod(make_pod(f"{number}-{expected[number]}", node=f"n{number}", spec=ANTI_AFFINITY))
+        expected[number] += 1
+        assert counts(cache.snapshot()) == [expected]
+    for uid in ("3-0", "13-0", "21-0", "40-0"):
+        cache.remove_pod(f"uid-default-{uid}")
+    snapshot = cache.snapshot()
+    ((_, term_counts),) = snapshot.affinity_terms_matching(snapshot.make_pod_info(make_pod("i")).signature.pod_labels)
+    assert counts(snapshot) == [[1 if number in {3, 63} else 0 for number in range(64)]]
+    assert snapshot.counts_by_domain(term_counts, "zone").tolist() == [0, 0, 0, 2, 0, 0, 0, 0, 0, 0]
+
+
+def test_the_cached_matches_of_all_labels_together_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(affinity_terms, "_MAX_CACHED_MATCHES", 100)
+    symbols, table, live = Symbols(), AffinityTermTable(), WeakSet[PodLabels]()
+    nodes = NodeTable(symbols)
+    for number in range(30):
+        term = {"topologyKey": f"zone-{number}", "labelSelector": {}}
+        spec = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+        pod = two_pods().snapshot().make_pod_info(make_pod(spec=spec))
+        table.add_or_remove(pod.signature.pod_affinity_terms.all_terms, 0, nodes)
+    for number in range(50):
+        labels = symbols.intern_pod_labels("default", {"job": f"job-{number}"})
+        live.add(labels)
+        assert len(table.find_matching_terms(labels)) == 30
+    assert len(live) == 3
