@@ -1,6 +1,6 @@
 """Select pods by name, workload, namespace and labels, as kubectl does."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -83,6 +83,13 @@ def strip_pod_alias(text: str) -> str:
     """Return *text* without a leading `pod/`."""
     kind, _, rest = text.partition("/")
     return rest if kind.lower() in _POD_ALIASES and rest else text
+
+
+def join_resource_type(names: Sequence[str]) -> tuple[str, ...]:
+    """Return *names*; a type before them, as in kubectl's `deployment web db`, is joined with each: `deployment/web`."""
+    if len(names) < 2 or names[0].lower() not in (*_POD_ALIASES, *WORKLOAD_ALIASES):
+        return tuple(names)
+    return tuple(f"{names[0]}/{name}" for name in names[1:])
 
 
 class PodFinder:

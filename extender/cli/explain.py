@@ -9,6 +9,7 @@ import typer
 
 from extender.analysis.explain import PodExplainer, PodReport
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.pod_selection import join_resource_type
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.cli import options
 from extender.cli.exit_status import ERROR, FITS, WAITS, exit_with
@@ -41,7 +42,8 @@ _PodsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="POD",
-        help="name, namespace/name, pod/name, or a workload: deployment/name. Without any, all pending pods.",
+        help="name, namespace/name, pod/name, or a workload: deployment/name. TYPE NAME means TYPE/NAME, as in kubectl. "
+        "Without any, all pending pods.",
         autocompletion=complete_pods,
     ),
 ]
@@ -99,7 +101,7 @@ def explain(
     input_options = InputOptions(config, feature_gates or (), emulated_version, override)
     cluster_options = ClusterOptions(kubeconfig, context, namespace, all_namespaces, selector)
     with redirect_plugin_output():
-        cluster, selection = read_cluster_inputs(file, input_options, cluster_options, pods or ())
+        cluster, selection = read_cluster_inputs(file, input_options, cluster_options, join_resource_type(pods or ()))
         setup = cluster.setup
         # If the configuration comes from the recording, only pods of its first profile are explained.
         scheduler_names = tuple(setup.profiles) if config else (setup.first_profile.scheduler_name,)

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from extender.analysis.pod_selection import PodFinder, PodSelection, WorkloadName, parse_workload_name, strip_pod_alias
+from extender.analysis.pod_selection import (
+    PodFinder,
+    PodSelection,
+    WorkloadName,
+    join_resource_type,
+    parse_workload_name,
+    strip_pod_alias,
+)
 from extender.api.codec import from_builtins
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.workload import ReplicaSet
@@ -92,6 +99,20 @@ def test_workload_names_have_aliases_and_a_namespace() -> None:
     assert parse_workload_name("deployment/", "") is None
     assert strip_pod_alias("pods/web") == "web"
     assert strip_pod_alias("shop/web") == "shop/web"
+
+
+@pytest.mark.parametrize(
+    ("names", "joined"),
+    [
+        ((), ()),
+        (("pod",), ("pod",)),
+        (("pod", "web"), ("pod/web",)),
+        (("deploy", "web", "shop/db"), ("deploy/web", "deploy/shop/db")),
+        (("web", "pod"), ("web", "pod")),
+    ],
+)
+def test_a_type_before_the_names_is_that_of_each_name(names: tuple[str, ...], joined: tuple[str, ...]) -> None:
+    assert join_resource_type(names) == joined
 
 
 def test_a_selection_matches_namespace_and_labels() -> None:

@@ -105,6 +105,11 @@ def test_explain_prints_one_line_for_each_pod(extender: Command) -> None:
     assert extender("explain", "-f", str(DEMO), "--brief", "-o", "json")[0] == 2
 
 
+def test_a_type_and_a_name_are_two_arguments_as_in_kubectl(extender: Command) -> None:
+    _, out, _ = extender("explain", "-f", str(DEMO), "--brief", "deploy", "frontend")
+    assert out.startswith("shop/frontend-5d8c-k7wzd: fits on none of 12 nodes")
+
+
 def test_explain_without_pending_pods_prints_one_line(extender: Command) -> None:
     node = CLUSTER.partition("---")[0]
     assert extender("explain", "-f", "-", stdin=node) == (
