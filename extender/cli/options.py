@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from extender.cli.exit_status import EXIT_CODE_FLAG
+from extender.config.feature_gates import get_scheduling_defaults
 from extender.config.releases import DEFAULT_RELEASE, RELEASES
 
 
@@ -23,6 +24,13 @@ def _complete_nodes(context: typer.Context, incomplete: str) -> list[str]:
     object_names: Any = import_module("extender.cli.live.object_names")
     nodes: list[str] = object_names.complete_nodes(context, incomplete)
     return nodes
+
+
+def complete_gates(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the gates that affect scheduling and begin with *incomplete*, with the value that is not the default."""
+    release = RELEASES.get(context.params.get("emulated_version") or "", DEFAULT_RELEASE)
+    values = (f"{name}={str(not default).lower()}" for name, default in get_scheduling_defaults(release).items())
+    return [value for value in values if value.startswith(incomplete)]
 
 
 # -- the cluster
@@ -77,6 +85,7 @@ GatesOption = Annotated[
         "--feature-gates",
         metavar="GATE=BOOL",
         help="Feature gates to enable or disable, as in kube-scheduler. May be repeated.",
+        autocompletion=complete_gates,
     ),
 ]
 EmulatedVersionOption = Annotated[

@@ -36,7 +36,12 @@ WithConfigOption = Annotated[
 ]
 WithGatesOption = Annotated[
     list[str] | None,
-    typer.Option("--with-feature-gates", metavar="GATE=BOOL", help="Its feature gates. May be repeated."),
+    typer.Option(
+        "--with-feature-gates",
+        metavar="GATE=BOOL",
+        help="Its feature gates. May be repeated.",
+        autocompletion=options.complete_gates,
+    ),
 ]
 WithVersionOption = Annotated[str, typer.Option("--with-emulated-version", metavar="VERSION", help="Its release.")]
 AllPodsOption = Annotated[

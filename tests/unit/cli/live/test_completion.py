@@ -60,9 +60,12 @@ def complete(extender: Command, monkeypatch: pytest.MonkeyPatch, words: str) -> 
         ("what-if -f {demo} --remove high", ["highmem-c1"]),
         ("what-if -f {demo} --add 2 --like gpu", ["gpu-a1", "gpu-b1"]),
         ("rebalance -f {demo} --empty --node gpu", ["gpu-a1", "gpu-b1"]),
+        ("explain --feature-gates GenericW", ["GenericWorkload=true"]),
+        ("simulate --emulated-version 1.36 --feature-gates Gang", ["GangScheduling=true"]),
+        ("compare --with-feature-gates SchedulerPop", ["SchedulerPopFromBackoffQ=false"]),
     ],
 )
-def test_pods_and_nodes_of_a_recording_are_completed(
+def test_pods_nodes_and_feature_gates_are_completed(
     extender: Command, monkeypatch: pytest.MonkeyPatch, words: str, completions: list[str]
 ) -> None:
     assert complete(extender, monkeypatch, f"extender {words.format(demo=shlex.quote(str(DEMO)))}") == completions
