@@ -86,7 +86,7 @@ def strip_pod_alias(text: str) -> str:
 
 
 def join_resource_type(names: Sequence[str]) -> tuple[str, ...]:
-    """Return *names*; a type before them, as in kubectl's `deployment web db`, is joined with each: `deployment/web`."""
+    """Return *names*; a type before them, as in `deployment web db`, is joined with each: `deployment/web`."""
     if len(names) < 2 or names[0].lower() not in (*_POD_ALIASES, *WORKLOAD_ALIASES):
         return tuple(names)
     return tuple(f"{names[0]}/{name}" for name in names[1:])

@@ -42,7 +42,7 @@ _PodsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="POD",
-        help="name, namespace/name, pod/name, or a workload: deployment/name. TYPE NAME means TYPE/NAME, as in kubectl. "
+        help="name, namespace/name, pod/name, or a workload: deployment/name or deployment name. "
         "Without any, all pending pods.",
         autocompletion=complete_pods,
     ),

@@ -87,9 +87,10 @@ def format_report(runs: Sequence[Run], variant: str = "") -> str:
             rows += _format_comparison(name, means, PUBLISHED_PERCENTS[variant])
     seeds = len({run.seed for run in runs})
     lines = format_table(rows, right_aligned=range(1, len(head)))
-    return "\n".join(
-        [*lines, "", f"Allocated part of the GPUs by arrived demand: means of {format_count(seeds, 'seed')}.", ""]
-    )
+    lines += ["", f"Allocated part of the GPUs by arrived demand: means of {format_count(seeds, 'seed')}."]
+    if any("-" in row for row in rows):
+        lines.append("-: no pod arrived within half a per cent of this demand; -o csv has the demands that occurred.")
+    return "\n".join([*lines, ""])
 
 
 def _compute_means(runs: Sequence[Run]) -> list[float | None]:

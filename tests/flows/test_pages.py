@@ -25,6 +25,7 @@ TESTED_PAGES = {
     "what-if.md",  # test_what_if_page.py
     "rebalance.md",  # test_rebalance_page.py
     "shared-gpus.md",  # test_shared_gpus_page.py
+    "science.md",  # here
 }  # fmt: skip
 BODY = """{"Pod": {"metadata": {"name": "trial", "namespace": "shop", "uid": "trial"},
   "spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "750m", "memory": "1Gi"}}}]}},
@@ -61,6 +62,14 @@ def test_the_commands_of_the_migration_page(tmp_path: Path) -> None:
             runner.run_step(step, time.sleep)
     finally:
         runner.stop_background_processes()
+
+
+def test_csv_files_become_a_trace(tmp_path: Path) -> None:
+    blocks = parse_blocks(DOCS / "science.md")
+    runner = PageRunner(tmp_path, {"extender": EXTENDER, "python": (sys.executable,)})
+    runner.write_files(blocks)
+    for step in parse_steps(blocks):
+        runner.run_step(step, time.sleep)
 
 
 @pytest.mark.parametrize(

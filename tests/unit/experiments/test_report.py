@@ -44,7 +44,9 @@ def test_the_table_has_means_and_the_range_of_each_policy() -> None:
         "  Fill    80.00  90.00  95.80      -      -  95.80 to 95.80      6.0",
         "",
         "Allocated part of the GPUs by arrived demand: means of 2 seeds.",
+        "-: no pod arrived within half a per cent of this demand; -o csv has the demands that occurred.",
     ]
+    assert format_report(RUNS[:2]).splitlines()[-1] == "Allocated part of the GPUs by arrived demand: means of 2 seeds."
 
 
 def test_each_policy_is_followed_by_the_published_means_and_the_differences() -> None:
