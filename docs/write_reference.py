@@ -1,5 +1,6 @@
 """Write docs/reference from the code: flags, configuration, plugins, metrics, alerts; --check only compares."""
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
@@ -210,13 +211,16 @@ def render_plugins() -> str:
     enabled = {plugin.name for plugin in NEWEST_PLUGINS.multi_point.enabled}
     gated = {plugin.name: gate for gate, plugins in FEATURE_GATED_PLUGINS.items() for plugin in plugins}
     parts = []
+    first_plugins: dict[str, str] = {}
     for plugin in sorted(BUILT_IN_PLUGINS, key=lambda each: each.name):
+        first = first_plugins.setdefault(plugin.__module__, plugin.name)
+        manual = plugin_manual(plugin) if first == plugin.name else f"See [{first}](#{first.lower()}).\n"
         points = ", ".join(
             format_code(point) for point in EXTENSION_POINT_METHODS if point in get_extension_points(plugin)
         )
         state = "enabled by default" if plugin.name in enabled else f"enabled by the gate {gated[plugin.name]}" if (
             plugin.name in gated) else "disabled by default"  # fmt: skip
-        parts.append(f"## {plugin.name}\n\n{points}; {state}.\n\n{plugin_manual(plugin)}{render_plugin_args(plugin)}")
+        parts.append(f"## {plugin.name}\n\n{points}; {state}.\n\n{manual}{render_plugin_args(plugin)}")
     about = """
 All built-in plugins, with the docstrings of their modules. Plugins that are disabled by default are GpuShare and those
 of older releases; a Policy or a profile can enable them. [Parity](parity.md) shows how each plugin was compared with
@@ -226,8 +230,12 @@ kube-scheduler. [A plugin in fifteen minutes](../plugins.md) explains your own p
 
 
 def plugin_manual(plugin: type[Any]) -> str:
-    """Return the docstring of the plugin's module, which is Markdown, without its `Source:` paragraph."""
-    return (sys.modules[plugin.__module__].__doc__ or "").partition("\nSource: ")[0].strip() + "\n"
+    """Return the docstring of the plugin's module, which is Markdown, without its `Source:` paragraph.
+
+    Sections may be indented by four spaces, which Markdown would show as code.
+    """
+    text = (sys.modules[plugin.__module__].__doc__ or "").partition("\nSource: ")[0].strip()
+    return re.sub(r"(?m)^ {4}", "", text) + "\n"
 
 
 def render_plugin_args(plugin: type[Any]) -> str:

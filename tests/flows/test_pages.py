@@ -38,6 +38,13 @@ def test_the_reference_is_generated_from_the_code() -> None:
     assert (process.returncode, process.stderr) == (0, "")
 
 
+def test_no_text_of_the_reference_is_indented_like_code() -> None:
+    texts = {page.name: page.read_text() for page in (DOCS / "reference").glob("*.md")}
+    outside_of_fences = {name: re.sub(r"(?ms)^```.*?^```$", "", text) for name, text in texts.items()}
+    indented = [(name, line) for name, text in outside_of_fences.items() for line in re.findall(r"(?m)^ {4}.*", text)]
+    assert indented == []
+
+
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
     site = yaml.safe_load((ROOT / ".mkdocs.yml").read_text())
     sections = [entry if isinstance(entry, dict) else {"": [entry]} for entry in site["nav"]]

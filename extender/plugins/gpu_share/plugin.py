@@ -1,10 +1,10 @@
 """GpuShare lets pods share GPUs: it places pods on single GPUs of a node and writes the chosen GPUs to the pod.
 
-A node has as many GPUs as its allocatable `alibabacloud.com/gpu-count`. A pod requests a part of one GPU, such as
+A node has as many GPUs as its allocatable `alibabacloud.com/gpu-count`, and a thousand times as many
+`alibabacloud.com/gpu-milli`, which NodeResourcesFit checks. A pod requests a part of one GPU, such as
 `alibabacloud.com/gpu-milli: 300`, or whole GPUs, such as `gpu-milli: 2000` and `gpu-count: 2`. PreBind writes the
 numbers of the chosen GPUs to the annotation `alibabacloud.com/gpu-index`, such as `0-1`. The free part of every GPU
-follows from the annotations of the pods on the nodes, so that a restart loses nothing. The plugin is not enabled by
-default.
+follows from the annotations of the pods on the nodes, so that a restart loses nothing.
 
 On nodes where HAMi's device plugin (2.10.0) registered the GPUs, one container of a pod can request `nvidia.com/gpu`,
 with `nvidia.com/gpumem` (MiB) or `nvidia.com/gpumem-percentage`, and `nvidia.com/gpucores` (per cent). The larger part

@@ -14,9 +14,10 @@ Unbound claims are matched in order of size, smallest first, each with the small
 remaining claims can be provisioned if their class has a provisioner and allows the node's topology. Storage capacity is
 checked if the driver tracks it. The plugin skips pods without claims.
 
-**Scores** no node, unless the gate StorageCapacityScoring is on. Then the function `shape` maps the utilization of each
-storage class to a score. The utilization is that of the matched volumes. If no volume matches, it is that of the
-storage pools to provision from. The node's score is the mean over the storage classes.
+**Scores** nodes with the gate StorageCapacityScoring, which is on by default since 1.37, and otherwise no node. The
+function `shape` maps the utilization of each storage class to a score. The utilization is that of the matched volumes.
+If no volume matches, it is that of the storage pools to provision from. The node's score is the mean over the storage
+classes.
 
 **Binds.** Reserve assumes the volumes for the pod, so that no other pod gets them. PreBind writes the bindings to the
 API server. All claims must be bound within `bindTimeoutSeconds`.
