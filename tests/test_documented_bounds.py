@@ -114,7 +114,10 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "256 each": (selector_counts._MAX_EMPTIED_MATCHERS, 256),
         "256": (affinity_terms._MAX_UNUSED_TERMS, 256),
     },
-    "Columns of node labels that pods name": {"256": (node_table.MAX_LABEL_COLUMNS, 256)},
+    "Columns of node labels that pods name and a node has; label keys of removed nodes": {
+        "256": (node_table.MAX_LABEL_COLUMNS, 256),
+        "1,024": (node_table._MAX_UNUSED_LABEL_KEYS, 1024),
+    },
     "Resources that pods and requests add to those of the nodes": {"256": (pod_limits.MAX_RESOURCE_NAMES, 256)},
     "Fields of a request, of its list of nodes, or of the metadata of this list": {
         "1,000": (json_parts.MAX_FIELDS, 1000)

@@ -18,7 +18,10 @@ ABSENT = -1
 """The id in a label column for nodes without the label."""
 
 MAX_LABEL_COLUMNS = 256
-"""Limit of the node labels with a column. The rules of one pod may name thousands; a dropped column is made again."""
+"""Limit of the node labels with a column; a dropped column is made again."""
+
+_MAX_UNUSED_LABEL_KEYS = 1024
+"""Limit of the label keys of removed nodes that are known, beyond the number of those of nodes."""
 
 _INITIAL_CAPACITY = 64
 
@@ -121,8 +124,11 @@ class NodeTable:
     """
 
     __slots__ = (
+        "_absent_column",
         "_image_pool",
         "_label_columns",
+        "_label_keys",
+        "_max_label_keys",
         "_owned_label_columns",
         "_owns_lists",
         "columns",
@@ -152,6 +158,9 @@ class NodeTable:
         self._owns_lists = True
         self._label_columns: dict[str, NDArray[np.int64]] = {}
         self._owned_label_columns: set[str] = set()
+        self._label_keys: set[str] = set()  # those of all nodes, and of some that are gone
+        self._max_label_keys = _MAX_UNUSED_LABEL_KEYS
+        self._absent_column: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
     def fork(self) -> "NodeTable":
         """Return a copy-on-write copy of the table."""
@@ -165,6 +174,8 @@ class NodeTable:
         child._owns_lists = False
         child._label_columns = dict(self._label_columns)
         child._owned_label_columns = set()
+        child._label_keys, child._max_label_keys = self._label_keys, self._max_label_keys
+        child._absent_column = self._absent_column
         return child
 
     def __len__(self) -> int:
@@ -173,6 +184,7 @@ class NodeTable:
     def _copy_shared_lists(self) -> None:
         if not self._owns_lists:
             self.names, self.objects, self.row_by_name = list(self.names), list(self.objects), dict(self.row_by_name)
+            self._label_keys = set(self._label_keys)
             self._owns_lists = True
 
     def add_or_update(self, node: Node) -> int:
@@ -194,8 +206,15 @@ class NodeTable:
                 self.images.remove(row, self.objects[row])
                 self.images.add(row, node)
             self.objects[row] = node
+        self._add_label_keys(node)
         self._write_row(row, node)
         return row
+
+    def _add_label_keys(self, node: Node) -> None:
+        self._label_keys.update(node.metadata.labels)
+        if len(self._label_keys) > self._max_label_keys:
+            self._label_keys = {key for each in self.objects for key in each.metadata.labels}
+            self._max_label_keys = 2 * len(self._label_keys) + _MAX_UNUSED_LABEL_KEYS
 
     def replace_object(self, row: int, node: Node) -> None:
         """Replace the object of *row* after a heartbeat, which changes no column: see `is_heartbeat`."""
@@ -289,6 +308,8 @@ class NodeTable:
     def get_label_column(self, key: str) -> NDArray[np.int64]:
         """Return the column of node label *key* with spare rows: ids of its label values, or `ABSENT`."""
         column = self._label_columns.get(key)
+        if column is None and key not in self._label_keys:
+            return self._get_absent_column()
         if column is None or len(column) < self.columns.capacity:
             column = np.full(self.columns.capacity, ABSENT, dtype=np.int64)
             values = self.symbols.get_label_values(key)
@@ -303,6 +324,13 @@ class NodeTable:
             self._label_columns[key] = column
             self._owned_label_columns.add(key)
         return column
+
+    def _get_absent_column(self) -> NDArray[np.int64]:
+        """Return the column of a label that no node has. The rules of one pod may name a thousand such labels."""
+        if len(self._absent_column) < self.columns.capacity:
+            self._absent_column = np.full(self.columns.capacity, ABSENT, dtype=np.int64)
+            self._absent_column.setflags(write=False)
+        return self._absent_column
 
     def _get_writable_label_column(self, key: str) -> NDArray[np.int64]:
         column = self.get_label_column(key)

@@ -87,15 +87,44 @@ def test_at_most_4096_label_keys_that_no_node_has_are_retained() -> None:
 
 def test_at_most_256_labels_have_a_column() -> None:
     table = three_nodes()
-    for key in ("zone", *(f"key-{number}" for number in range(2 * MAX_LABEL_COLUMNS)), "zone"):
+    keys = [f"key-{number}" for number in range(2 * MAX_LABEL_COLUMNS)]
+    table.add_or_update(from_builtins({"metadata": {"name": "n3", "labels": dict.fromkeys(keys, "x")}}, Node))
+    for key in ("zone", *keys, "zone"):
         column = table.get_label_column(key)
         assert len(table.list_label_column_keys()) <= MAX_LABEL_COLUMNS
     assert column[:3].tolist() == [0, 1, 0]
     fork = table.fork()
-    fork.get_label_column("other")
+    fork.get_label_column("key-0")
+    fork.remove("n3")
     fork.remove("n0")
     assert fork.get_label_column("zone")[:2].tolist() == [0, 1]
     assert table.get_label_column("zone")[:3].tolist() == [0, 1, 0]
+
+
+def test_a_label_that_no_node_has_takes_no_column() -> None:
+    table = three_nodes()
+    for number in range(1000):
+        assert table.get_label_column(f"key-{number}")[:3].tolist() == [ABSENT] * 3
+    assert list(table.list_label_column_keys()) == []
+
+
+def test_a_label_that_a_node_gets_later_has_a_column_then() -> None:
+    table = three_nodes()
+    fork = table.fork()
+    assert fork.get_label_column("rack")[:3].tolist() == [ABSENT] * 3
+    fork.add_or_update(from_builtins({"metadata": {"name": "n1", "labels": {"rack": "r"}}}, Node))
+    assert fork.get_label_column("rack")[:3].tolist() == [ABSENT, 0, ABSENT]
+    assert table.get_label_column("rack")[:3].tolist() == [ABSENT] * 3
+
+
+def test_at_most_1024_label_keys_of_removed_nodes_are_known() -> None:
+    table = three_nodes()
+    for number in range(5000):
+        labels = {f"key-{number}": "x", "zone": "b"}
+        table.add_or_update(from_builtins({"metadata": {"name": "n2", "labels": labels}}, Node))
+        assert len(table._label_keys) <= 2 * 2 + 1024 + 1
+    assert table.get_label_column("key-4999")[:3].tolist() == [ABSENT, ABSENT, 0]
+    assert table.get_label_column("zone")[:3].tolist() == [0, 1, 1]
 
 
 def test_only_adding_and_removing_nodes_changes_the_row_map() -> None:
