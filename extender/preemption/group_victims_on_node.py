@@ -13,7 +13,7 @@ from extender.preemption.assignment_dry_run import Assignment, AssignmentDryRun
 from extender.preemption.disruption_budgets import Budgets
 from extender.preemption.dry_run import DryRunInputs
 from extender.preemption.plan import Candidate
-from extender.preemption.preemption_units import list_units_on_node, select_potential_victims
+from extender.preemption.preemption_units import MissingNodeError, list_units_on_node, select_potential_victims
 from extender.preemption.victims import NO_VICTIMS
 
 
@@ -38,7 +38,7 @@ def select_victims_on_node(inputs: DryRunInputs, node_name: str, budgets: Budget
     """
     try:
         return _select_victims(inputs, node_name, budgets)
-    except PluginError as error:
+    except (MissingNodeError, PluginError) as error:
         return error_status(str(error))
 
 
@@ -46,6 +46,7 @@ def _select_victims(inputs: DryRunInputs, node_name: str, budgets: Budgets) -> C
     """Remove all potential victims, then reprieve as many as possible, the most important first.
 
     Raises:
+        MissingNodeError: a group that is evicted as a whole has a member on a node that does not exist.
         PluginError: a plugin failed to update its state.
     """
     release = inputs.profile.release

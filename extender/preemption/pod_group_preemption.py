@@ -18,12 +18,13 @@ from extender.cycle.pod_group.validation import has_preemption_policy_never
 from extender.cycle.pod_group_members import GroupDecision
 from extender.framework.observer import ObservedEvent
 from extender.framework.pod_group_points import PodGroupPostFilterResult
-from extender.framework.status import Code, Status, unresolvable_status, unschedulable_status
+from extender.framework.status import Code, Status, error_status, unresolvable_status, unschedulable_status
 from extender.preemption.assignment_dry_run import Assignment, AssignmentDryRun
 from extender.preemption.disruption_budgets import find_violating_units, list_budgets
 from extender.preemption.eligibility import is_being_preempted
 from extender.preemption.plan import GroupPreemptionPlan
 from extender.preemption.preemption_units import (
+    MissingNodeError,
     PreemptionUnit,
     get_group_priority,
     get_victim_priority,
@@ -111,29 +112,35 @@ def preempt_for_failed_group(
 ) -> Generator[Snapshot, GroupDecision, PodGroupPostFilterResult]:
     """Yield a hypothetical snapshot without potential victims, receive the decision for the group, return the result.
 
-    A group whose victims are still terminating keeps its nominations, and preempts no other pods.
+    A group whose victims are still terminating keeps its nominations, and preempts no other pods. No group preempts
+    while a group that is evicted as a whole has members both on a node and on a node that does not exist.
 
     Source: pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.Preempt (1.37).
     """
     settings = attempt.profile.get_pod_group_settings()
+    try:
+        potential_victims = _find_potential_victims(attempt)
+    except MissingNodeError as error:
+        return PodGroupPostFilterResult(error_status(f"{_PREFIX}failed to create domain: {error}"))
     if has_preemption_policy_never(attempt.group, attempt.pods, settings):
         return PodGroupPostFilterResult(unschedulable_status(f"{_PREFIX}{_POLICY_NEVER}"))
     if _is_preemption_ongoing(attempt):
         nominations = {pod.uid: pod.pod.status.nominated_node_name for pod in attempt.pods}
         return PodGroupPostFilterResult(_ONGOING, nominated_node_names=nominations)
     runner, start_time = attempt.runtime.runner, attempt.runtime.runner.start_timer()
-    result = yield from _evaluate(attempt)
+    result = yield from _evaluate(attempt, potential_victims)
     labels = ("podgroup", result.status.code.label)
     runner.observe_duration(ObservedEvent.PREEMPTION_EVALUATION, labels, start_time)
     return result
 
 
-def _evaluate(attempt: FailedGroupAttempt) -> Generator[Snapshot, GroupDecision, PodGroupPostFilterResult]:
-    """Search the victims; see `preempt_for_failed_group`.
+def _evaluate(
+    attempt: FailedGroupAttempt, units: list[PreemptionUnit]
+) -> Generator[Snapshot, GroupDecision, PodGroupPostFilterResult]:
+    """Search the victims among *units*; see `preempt_for_failed_group`.
 
     Source: pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.evaluate (1.37).
     """
-    units = _find_potential_victims(attempt)
     if not units:
         return PodGroupPostFilterResult(unresolvable_status(f"{_PREFIX}{_NO_VICTIMS}"))
     hypothesis = _copy_without_images(attempt.snapshot)

@@ -23,6 +23,16 @@ from extender.cache.snapshot import Snapshot
 from extender.config.releases import Release
 
 
+class MissingNodeError(Exception):
+    """A member of a group that is evicted as a whole is assigned to a node that does not exist."""
+
+    def __init__(self, node_name: str) -> None:
+        super().__init__(
+            f'failed to get node info for node "{node_name}" from snapshot: '
+            f'nodeinfo not found for node name "{node_name}"'
+        )
+
+
 @dataclass(slots=True)
 class PreemptionUnit:
     """A single pod, or all pods of a group that is evicted as a whole.
@@ -83,22 +93,48 @@ def list_units(snapshot: Snapshot, release: Release) -> list[PreemptionUnit]:
     """Return the preemption units of all assigned pods.
 
     In 1.36 a pod that is evicted alone has its own priority. Later it has that of its group.
+
+    Raises:
+        MissingNodeError: a group that is evicted as a whole has a member on a node that does not exist (since 1.37).
     """
-    return _group_pods((pod for name in snapshot.names for pod in snapshot.pods_on(name).values()), snapshot, release)
+    pods = [pod for name in snapshot.names for pod in snapshot.pods_on(name).values()]
+    if release.has_group_victims:
+        _list_members_of_disrupted_groups(pods, snapshot)
+    return _group_pods(pods, snapshot, release)
 
 
 def list_units_on_node(node_name: str, snapshot: Snapshot, release: Release) -> list[PreemptionUnit]:
     """Return the preemption units with a pod on *node_name*, including their pods on other nodes.
 
+    Raises:
+        MissingNodeError: a group that is evicted as a whole has a member on a node that does not exist.
+
     Source: pkg/scheduler/framework/preemption/types.go, getCrossNodesVictims (1.37).
     """
     pods = {pod.uid: pod for pod in snapshot.pods_on(node_name).values()}
-    for pod in list(pods.values()):
-        key = _find_disrupted_group(pod.pod, snapshot)
-        for group_key in [] if key is None else list_pod_group_keys(snapshot, key):
-            members = snapshot.pod_group(group_key.object_key).assigned
-            pods.update({uid: other for uid, other in members.items() if snapshot.row(other.node_name) is not None})
+    pods.update(_list_members_of_disrupted_groups(pods.values(), snapshot))
     return _group_pods(pods.values(), snapshot, release)
+
+
+def _list_members_of_disrupted_groups(
+    pods: Iterable[AssignedPodInfo], snapshot: Snapshot
+) -> dict[str, AssignedPodInfo]:
+    """Return all assigned members, by uid, of the groups of *pods* that are evicted as a whole.
+
+    Raises:
+        MissingNodeError: a member is assigned to a node that does not exist.
+
+    Source: pkg/scheduler/framework/preemption/types.go, newDomainVictim (1.37).
+    """
+    keys = dict.fromkeys(key for pod in pods if (key := _find_disrupted_group(pod.pod, snapshot)) is not None)
+    members: dict[str, AssignedPodInfo] = {}
+    for key in keys:
+        for group_key in list_pod_group_keys(snapshot, key):
+            members.update(snapshot.pod_group(group_key.object_key).assigned)
+    for member in members.values():
+        if snapshot.row(member.node_name) is None:
+            raise MissingNodeError(member.node_name)
+    return members
 
 
 def _group_pods(pods: Iterable[AssignedPodInfo], snapshot: Snapshot, release: Release) -> list[PreemptionUnit]:

@@ -98,6 +98,21 @@ def test_each_pod_of_a_group_that_violates_a_budget_counts() -> None:
     assert plan(decided(group(), *pods, make_budget(1, WEB))).best_candidate.num_pdb_violations == 1
 
 
+def test_a_group_with_a_member_on_a_deleted_node_is_no_victim() -> None:
+    """Source: pkg/scheduler/framework/preemption/types.go, newDomainVictim (1.37)."""
+    lost = member("lost", "deleted")
+    decision = decided(group(), *FULL, lost)
+    assert isinstance(decision, ScheduleFailure)
+    assert decision.post_filter_plans == {}
+    assert decision.message.endswith(
+        'preemption: failed to get node info for node "deleted" from snapshot: '
+        'nodeinfo not found for node name "deleted"'
+    )
+    other = decided(group(), *FULL, lost, make_victim("alone", "n2", cpu="2"), nodes=("n1", "n2"))
+    assert victims(other) == ["alone"]
+    assert victims(decided(group(mode="single"), *FULL, lost)) == ["m2"]
+
+
 @pytest.mark.parametrize(
     ("release", "on"), [(RELEASE_1_37, False), (RELEASE_1_36, True)], ids=["without the gate", "in 1.36"]
 )

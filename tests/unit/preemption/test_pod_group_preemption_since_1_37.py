@@ -59,9 +59,9 @@ def decided(
 ) -> GroupDecision:
     """Schedule a gang of priority 10 whose *members* need a node of two CPUs each.
 
-    The nodes are those of *running* and *nodes* more, which are empty.
+    The nodes are those of *running*, except the node `deleted`, and *nodes* more, which are empty.
     """
-    names = {item.spec.node_name for item in running if hasattr(item.spec, "node_name")}
+    names = {item.spec.node_name for item in running if hasattr(item.spec, "node_name")} - {"deleted"}
     names |= {f"empty-{number}" for number in range(nodes)}
     status = pod.pop("status", {})
     pods = [
@@ -107,6 +107,25 @@ def test_the_only_victim_is_preempted(running: list[Any], gone: list[str]) -> No
     assert victims(decision) == gone
     text = f"found a placement for podgroup, preempting {len(gone)} victims"
     assert decision.status.message == (f"minCount (1) cannot be satisfied: 0 scheduled, 0 remaining, {PREFIX}{text}")
+
+
+@pytest.mark.parametrize("priority", [1, 20], ids=["a lower priority", "a higher priority"])
+def test_a_whole_group_with_a_member_on_a_deleted_node_ends_preemption(priority: int) -> None:
+    """Source: pkg/scheduler/framework/preemption/types.go, newDomainVictim (1.37)."""
+    group = [whole("some", priority), member("m1", "n1", "some"), member("m2", "deleted", "some")]
+    decision = decided(*group, single("a", "n2"), preemptionPolicy="Never")
+    assert decision.preemption_plan is None
+    assert decision.status.code is Code.ERROR
+    assert decision.status.message == (
+        f'error in "DefaultPreemption" PodGroupPostFilter plugins: {PREFIX}failed to create domain: failed to get node '
+        'info for node "deleted" from snapshot: nodeinfo not found for node name "deleted"'
+    )
+
+
+def test_other_groups_on_deleted_nodes_do_not_matter() -> None:
+    lost = [whole("lost"), member("m3", "deleted", "lost")]
+    alone = [apart("alone"), member("m1", "n1", "alone"), member("m2", "deleted", "alone")]
+    assert victims(decided(*lost, *alone)) == ["m1"]
 
 
 def test_a_group_of_higher_priority_is_no_victim_even_if_its_pods_have_a_lower_one() -> None:
