@@ -189,7 +189,8 @@ class NodeResourcesBalancedAllocation:
         for balanced_resource, capacity in allocatable:
             fraction = (balanced_resource.resource.requested(nodes) + balanced_resource.added_amounts) / capacity
             fractions.append(np.minimum(fraction, 1.0, out=fraction))
-        balance = ((1 - _compute_standard_deviation(fractions, len(nodes))) * _MAX_SCORE).astype(np.int64)
+        with np.errstate(invalid="ignore"):  # after an overflow the balance may be less than any int64, as in Go
+            balance = ((1 - _compute_standard_deviation(fractions, len(nodes))) * _MAX_SCORE).astype(np.int64)
         scores: IntArray = balance[1] - balance[0]
         scores += _HALF_SCORE
         scores += scores < 0  # truncate as Go; a score is negative only after an overflow

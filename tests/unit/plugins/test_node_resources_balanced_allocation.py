@@ -45,6 +45,14 @@ SCORES: dict[str, tuple[dict[str, Any], dict[str, str], dict[str, str], dict[str
     # fractions 0.5 and 0 deviate by 0.25 without the pod: 75, and 100 with it
     "a pod may balance a node": ({}, {"cpu": "6", "memory": "10000"}, {"cpu": "3"}, {"memory": "5000"}, 87),
     "fractions are at most 1": ({}, NODE, {"cpu": "5", "memory": "10000"}, POD, 75),
+    # the fraction with the pod is -2**63 and the balance the least int64: (50 - 2**63 - 50) / 2 + 50
+    "an overflow of the requests": (
+        {},
+        {"cpu": "4", "memory": "1"},
+        {"memory": "9223372036854775807"},
+        {"cpu": "3", "memory": "1"},
+        -4611686018427387854,
+    ),
     "requests count without defaults": ({}, NODE, {"memory": "0"}, {"cpu": "4"}, 50),
     # fractions 0.75, 0.5 and 0.25: the deviation is the root of 1/24, 79 with the pod
     "three resources use the standard deviation": (
