@@ -192,9 +192,14 @@ class StandaloneScheduler:
 
     def requeue_pod(self, pod: Pod) -> None:
         """Return *pod* to the queue after a failed binding of the verb bind, if a profile schedules it."""
-        if pod.spec.scheduler_name in self.setup.profiles:
-            self.queue.update(self.cache.make_pod_info(pod), (), self._clock.monotonic())
-            self._wake_event.set()
+        if pod.spec.scheduler_name not in self.setup.profiles:
+            return
+        queue, pod_info, now = self.queue, self.cache.make_pod_info(pod), self._clock.monotonic()
+        if queue.get_pod(pod_info.key) is None and pod_info.uid not in queue.in_flight_events:
+            queue.add(pod_info, now)  # an update would lose a member whose group does not exist now
+        else:
+            queue.update(pod_info, (), now)
+        self._wake_event.set()
 
     async def run(self, stopping: asyncio.Event) -> int:
         """Schedule until *stopping* is set (exit status 0), or until the lease is lost (exit status 1).
