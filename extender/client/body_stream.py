@@ -1,44 +1,24 @@
-"""Bodies of responses: read whole within a limit, or in chunks as they arrive."""
+"""Bodies of responses: read whole within a limit, or with pauses between the chunks."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import aiohttp
 
 from extender.client.errors import ResponseTooLargeError
 
 
-class BodyStream:
-    """Yields the chunks of a body as they arrive: bytes, never empty. It can be iterated or read once.
-
-    Args:
-        response: the response.
-    """
-
-    __slots__ = ("_response",)
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._response.content.iter_any()
-
-    async def read(self, max_bytes: int) -> bytes:
-        """Return the whole body; see `read_body`."""
-        return await read_body(self._response, max_bytes)
-
-    async def pause_reading(self, seconds: float) -> None:
-        """Stop reading for *seconds*. Data collects in the kernel, and is then read in one piece."""
-        connection = self._response.connection
-        transport = connection.transport if connection is not None else None
-        if transport is None:  # the whole body has arrived
-            return
-        transport.pause_reading()
-        try:
-            await asyncio.sleep(seconds)
-        finally:
-            if not transport.is_closing():
-                transport.resume_reading()
+async def pause_reading(response: aiohttp.ClientResponse, seconds: float) -> None:
+    """Stop reading a body for *seconds*. Data collects in the kernel, and is then read in one piece."""
+    connection = response.connection
+    transport = connection.transport if connection is not None else None
+    if transport is None:  # the whole body has arrived
+        return
+    transport.pause_reading()
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        if not transport.is_closing():
+            transport.resume_reading()
 
 
 async def read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:

@@ -11,6 +11,7 @@ import msgspec
 from extender.api.codec import DecodeError, decode
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.struct_base import KubernetesStruct
+from extender.client.body_stream import read_body
 from extender.client.errors import ApiError, GoneError, InvalidResponseError, NotFoundError, ResponseTooLargeError
 from extender.client.node_heartbeats import HeartbeatDetector
 from extender.client.rest_mapping import Endpoint
@@ -148,7 +149,7 @@ async def read_resource_version(transport: Transport, list_watch: ListWatch[T]) 
         ApiError: the list failed.
     """
     async with transport.stream(list_watch.make_request(PAGE_TIMEOUT, limit="1"), PAGE_TIMEOUT) as response:
-        body = await response.read(MAX_RESPONSE_BYTES)
+        body = await read_body(response, MAX_RESPONSE_BYTES)
     return _decode_list_meta(body, list_watch).resource_version
 
 

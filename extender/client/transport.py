@@ -20,7 +20,7 @@ import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
-from extender.client.body_stream import BodyStream, read_body
+from extender.client.body_stream import read_body
 from extender.client.connections import PendingRequests, RecoverySignal, abort_unread, make_connector
 from extender.client.credentials import ActiveConfig, Credentials
 from extender.client.errors import (
@@ -248,8 +248,8 @@ class Transport:
             return response.status, response.headers, body
 
     @asynccontextmanager
-    async def stream(self, request: Request, idle_timeout: float) -> AsyncIterator[BodyStream]:
-        """Open a watch, and yield the body of its response.
+    async def stream(self, request: Request, idle_timeout: float) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Open a watch, and yield its response; `content.iter_any()` yields the chunks of the body as they arrive.
 
         Watches have no rate limit and are not retried, except after a 401.
 
@@ -269,7 +269,7 @@ class Transport:
             attempt = RequestAttempt(request.method, 0, is_retry=is_retry)
             async with self._open_response(request, active_config, timeout, attempt, stream=True) as response:
                 if response.status < 300:
-                    yield BodyStream(response)
+                    yield response
                     return
                 if response.status != 401 or is_retry:
                     raise make_error_from_response(response.status, await read_body(response, MAX_RESPONSE_BYTES))

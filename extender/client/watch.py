@@ -15,6 +15,7 @@ import msgspec
 
 from extender.api.codec import DecodeError, decode
 from extender.api.kinds.meta import KubernetesObject
+from extender.client.body_stream import pause_reading
 from extender.client.errors import (
     ApiError,
     ApiStatus,
@@ -114,9 +115,9 @@ async def watch(
         idle_timeout, watch="true", allowWatchBookmarks="true", resourceVersion=resource_version, timeoutSeconds=timeout
     )
     incomplete = bytearray()
-    async with transport.stream(request, idle_timeout) as body:
+    async with transport.stream(request, idle_timeout) as response:
         yield []
-        async for chunk in body:
+        async for chunk in response.content.iter_any():
             if not incomplete and chunk.endswith(b"\n"):
                 lines = chunk  # the usual case, without a copy
             else:
@@ -138,7 +139,7 @@ async def watch(
                     raise error
                 batch_size = len(batch)
             if list_watch.heartbeat_detector is not None:
-                await body.pause_reading(READ_PAUSE_SECONDS)
+                await pause_reading(response, READ_PAUSE_SECONDS)
     if incomplete.strip():
         raise UnreachableError(f"GET {request.path}: the connection ended in the middle of an event", maybe_sent=True)
 

@@ -247,36 +247,28 @@ class Writer:
             UnreachableError: the binding was not sent.
             ApiError: the server rejected the binding, or did not execute it.
         """
-        binding = _PodBinding(namespace, name, body)
+        binding = _PodBinding(namespace, name, body, is_allowed, may_resend)
         for delay in retry_delays:
             try:
-                return await self._bind_and_resolve(binding, is_allowed, may_resend)
+                return await self._bind_and_resolve(binding)
             except (ServerError, UnreachableError) as error:
                 if isinstance(error, ServerError) and error.code not in _RETRIABLE_CODES:
                     raise
                 await asyncio.sleep(delay)
                 if not is_allowed() or not await may_resend():
                     raise
-        return await self._bind_and_resolve(binding, is_allowed, may_resend)
+        return await self._bind_and_resolve(binding)
 
-    async def _bind_and_resolve(
-        self, binding: "_PodBinding", is_allowed: WriteCondition, may_resend: ResendCondition
-    ) -> BindOutcome:
+    async def _bind_and_resolve(self, binding: "_PodBinding") -> BindOutcome:
         """Send the binding, and find its outcome if the response is lost."""
         try:
-            return await self._bind_once(binding, is_allowed)
+            return await self._bind_once(binding)
         except (UnreachableError, InvalidResponseError) as error:
             if not is_outcome_unknown(error):
                 raise
-            return await self._resolve_unknown_outcome(binding, error, is_allowed, may_resend)
+            return await self._resolve_unknown_outcome(binding, error)
 
-    async def _resolve_unknown_outcome(
-        self,
-        binding: "_PodBinding",
-        first_error: ApiError,
-        is_allowed: WriteCondition,
-        may_resend: ResendCondition,
-    ) -> BindOutcome:
+    async def _resolve_unknown_outcome(self, binding: "_PodBinding", first_error: ApiError) -> BindOutcome:
         """Return the outcome of a binding whose response was lost; wait as long as the API server does not answer.
 
         Raises:
@@ -294,12 +286,12 @@ class Writer:
                 raise ApiError(first_error.message, first_error.code, first_error.reason)
             delay_seconds = delay or RESEND_DELAYS[-1]
             await asyncio.sleep(min(delay_seconds, remaining_seconds) if remaining_seconds > 0 else delay_seconds)
-            if not is_allowed():
+            if not binding.is_allowed():
                 raise FencedError(f"the outcome of binding pod {binding.namespace}/{binding.name} is unknown")
-            if delay is None or not await may_resend():
+            if delay is None or not await binding.may_resend():
                 continue
             try:
-                return await self._bind_once(binding, is_allowed)
+                return await self._bind_once(binding)
             except FencedError:
                 raise
             except ApiError as error:  # a rejection says nothing about the earlier request
@@ -307,7 +299,7 @@ class Writer:
                     expiry_time = max(expiry_time, loop.time() + _get_execution_seconds(error))
         raise AssertionError("the delays do not end")
 
-    async def _bind_once(self, binding: "_PodBinding", is_allowed: WriteCondition) -> BindOutcome:
+    async def _bind_once(self, binding: "_PodBinding") -> BindOutcome:
         path = ENDPOINTS["Pod"].build_path(binding.namespace, binding.name, "binding")
         request = Request(
             "POST",
@@ -315,7 +307,7 @@ class Writer:
             {"timeout": f"{BIND_TIMEOUT:g}s"},
             body=msgspec.json.encode(binding.body),
             timeout=BIND_TIMEOUT,
-            is_allowed=is_allowed,
+            is_allowed=binding.is_allowed,
         )
         try:
             response = await self.transport.call(request)
@@ -356,11 +348,13 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class _PodBinding:
-    """The binding of one pod to a node; `body` is the Binding."""
+    """The arguments of `Writer.bind`."""
 
     namespace: str
     name: str
     body: Body
+    is_allowed: WriteCondition
+    may_resend: ResendCondition
 
 
 def is_outcome_unknown(error: ApiError) -> bool:

@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import aiohttp
 import pytest
 
-from extender.client.body_stream import BodyStream
+from extender.client.body_stream import pause_reading
 from extender.client.errors import InvalidResponseError, UnreachableError
 from extender.client.transport import Request
 from tests.unit.client.scripted_server import CUT, SILENCE, Reply, ScriptedServer, Stream, open_transport
@@ -17,17 +18,17 @@ WATCH = Request("GET", "/api/v1/nodes")
 
 
 @asynccontextmanager
-async def watch_steps(*steps: Any) -> AsyncIterator[BodyStream]:
-    """The body of a watch of a server that sends *steps*."""
+async def watch_steps(*steps: Any) -> AsyncIterator[aiohttp.ClientResponse]:
+    """The response to a watch of a server that sends *steps*."""
     async with ScriptedServer() as server, open_transport(server) as transport:
         server.respond("GET /api/v1/nodes", Stream(steps))
-        async with transport.stream(WATCH, 60.0) as body:
-            yield body
+        async with transport.stream(WATCH, 60.0) as response:
+            yield response
 
 
-def is_reading(body: BodyStream) -> bool:
+def is_reading(response: aiohttp.ClientResponse) -> bool:
     """Return whether the transport reads from its socket."""
-    connection = body._response.connection
+    connection = response.connection
     assert connection is not None
     assert connection.transport is not None
     return connection.transport.is_reading()
@@ -35,14 +36,14 @@ def is_reading(body: BodyStream) -> bool:
 
 def test_nothing_is_read_during_a_pause() -> None:
     async def main() -> None:
-        async with watch_steps(b"one", 0.005, b"two", 0.005, b"three", SILENCE) as body:
-            chunks = aiter(body)
+        async with watch_steps(b"one", 0.005, b"two", 0.005, b"three", SILENCE) as response:
+            chunks = response.content.iter_any()
             assert await anext(chunks) == b"one"
-            pause = asyncio.create_task(body.pause_reading(0.02))
+            pause = asyncio.create_task(pause_reading(response, 0.02))
             await asyncio.sleep(0.015)
-            assert not is_reading(body)
+            assert not is_reading(response)
             await pause
-            assert is_reading(body)
+            assert is_reading(response)
             assert await anext(chunks) == b"twothree"
 
     run(main())
@@ -50,23 +51,23 @@ def test_nothing_is_read_during_a_pause() -> None:
 
 def test_reading_resumes_after_a_cancelled_pause() -> None:
     async def main() -> None:
-        async with watch_steps(b"one", b"two", SILENCE) as body:
+        async with watch_steps(b"one", b"two", SILENCE) as response:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.001):
-                    await body.pause_reading(1.0)
-            assert is_reading(body)
+                    await pause_reading(response, 1.0)
+            assert is_reading(response)
 
     run(main())
 
 
 def test_a_pause_returns_at_once_at_the_end_of_the_body() -> None:
     async def main() -> None:
-        async with watch_steps(b"one") as body:
-            chunks = aiter(body)
+        async with watch_steps(b"one") as response:
+            chunks = response.content.iter_any()
             assert await anext(chunks) == b"one"
             await asyncio.sleep(1.0)
             async with asyncio.timeout(0.001):
-                await body.pause_reading(1.0)
+                await pause_reading(response, 1.0)
             assert [chunk async for chunk in chunks] == []
 
     run(main())
@@ -76,10 +77,10 @@ def test_a_connection_that_breaks_during_a_pause_raises_afterwards() -> None:
     received: list[bytes] = []
 
     async def main() -> None:
-        async with watch_steps(b"one", 0.005, b"two", CUT) as body:
-            chunks = aiter(body)
+        async with watch_steps(b"one", 0.005, b"two", CUT) as response:
+            chunks = response.content.iter_any()
             received.append(await anext(chunks))
-            await body.pause_reading(0.02)
+            await pause_reading(response, 0.02)
             received.append(b"".join([chunk async for chunk in chunks]))
 
     with pytest.raises(UnreachableError):

@@ -139,8 +139,8 @@ def test_a_closed_watch_leaves_no_connection_even_without_close_notify(tmp_path:
         async with ScriptedServer(tls=certificates.server()) as server:
             server.respond("GET /api/v1/pods", Stream(({"type": "ADDED"}, SILENCE)))
             async with connected(certificates.kubeconfig(server.url)) as transport:
-                async with transport.stream(GET, 60.0) as body:
-                    await anext(aiter(body))
+                async with transport.stream(GET, 60.0) as response:
+                    await anext(response.content.iter_any())
                     assert count_connections(server.port) > 0
                 assert count_connections(server.port) == 0
 

@@ -44,8 +44,8 @@ def test_watches_and_other_requests_do_not_share_connections() -> None:
         async with ScriptedServer() as server, open_transport(server) as transport:
             server.respond("GET /api/v1/pods", Stream(({},)), Reply(), Stream(({},)), Reply())
             for _ in range(2):
-                async with transport.stream(request, 60) as body:
-                    assert [chunk async for chunk in body] == [b"{}\n"]
+                async with transport.stream(request, 60) as response:
+                    assert [chunk async for chunk in response.content.iter_any()] == [b"{}\n"]
                 assert await transport.call(request) == b"{}"
             first_watch, first_call, second_watch, second_call = (each.client_port for each in server.requests)
             assert first_watch == second_watch
