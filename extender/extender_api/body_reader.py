@@ -7,8 +7,8 @@ precedes it and etcd limits a pod to 1.5 MiB.
 """
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -43,17 +43,42 @@ class BodyReader:
     def __post_init__(self) -> None:
         self.max_total_bytes = max(self.max_total_bytes, self.limits.max_bytes)
 
-    def read(self, scope: Scope, receive: Receive, whole_objects_pattern: re.Pattern[bytes] | None) -> "_BodyContext":
-        """Return an asynchronous context manager whose value is the body.
-
-        The body counts in `current_total_bytes` until the block ends.
+    @asynccontextmanager
+    async def read(
+        self, scope: Scope, receive: Receive, whole_objects_pattern: re.Pattern[bytes] | None
+    ) -> AsyncIterator[bytearray]:
+        """Read the whole body, and yield it. It counts in `current_total_bytes` until the block ends.
 
         Args:
             scope: ASGI scope of the request.
             receive: ASGI receive of the request, from which nothing was read yet.
             whole_objects_pattern: matches a body with whole objects; None: such bodies are not allowed.
+
+        Raises:
+            RequestError: 413, the body is too big; 503, all bodies together are too big; 400, the Content-Length is not
+                a number.
+            ClientDisconnect: the client closed the connection before the end of the body.
         """
-        return _BodyContext(self, scope, receive, whole_objects_pattern)
+        limit = self.limits.max_names_bytes
+        max_bytes = limit if whole_objects_pattern is None else self.limits.max_bytes
+        self._check_size(_get_content_length(scope), max_bytes)
+        body, has_more = bytearray(), True
+        try:
+            while has_more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                chunk, has_more = message.get("body", b""), message.get("more_body", False)
+                body += chunk
+                self.current_total_bytes += len(chunk)
+                if len(body) > limit < max_bytes and whole_objects_pattern and whole_objects_pattern.search(body):
+                    limit = max_bytes
+                self._check_size(len(body), limit)
+                if self.current_total_bytes > self.max_total_bytes:
+                    raise RequestError(503, "too many big requests at once; retry later")
+            yield body
+        finally:
+            self.current_total_bytes -= len(body)
 
     @contextmanager
     def count(self, size: int) -> Iterator[None]:
@@ -64,66 +89,10 @@ class BodyReader:
         finally:
             self.current_total_bytes -= size
 
-    def check_size(self, size: int, limit: int) -> None:
-        """Check that *size* (bytes) is within *limit*.
-
-        Raises:
-            RequestError: 413, the size is above the limit.
-        """
+    def _check_size(self, size: int, limit: int) -> None:
         if size > limit:
             subject = "a request" if limit == self.limits.max_bytes else "a request without whole nodes or pods"
             raise RequestError(413, f"{subject} may have at most {limit} bytes")
-
-
-class _BodyContext:
-    """Reads one body and counts its bytes in the reader's total."""
-
-    __slots__ = ("_body", "_pattern", "_reader", "_receive", "_scope")
-
-    def __init__(
-        self, reader: BodyReader, scope: Scope, receive: Receive, whole_objects_pattern: re.Pattern[bytes] | None
-    ) -> None:
-        self._reader, self._scope, self._receive, self._pattern = reader, scope, receive, whole_objects_pattern
-        self._body = bytearray()
-
-    async def __aenter__(self) -> bytearray:
-        """Read the whole body.
-
-        Raises:
-            RequestError: 413, the body is too big; 503, all bodies together are too big; 400, the Content-Length is not
-                a number.
-            ClientDisconnect: the client closed the connection before the end of the body.
-        """
-        reader, pattern = self._reader, self._pattern
-        limits = reader.limits
-        max_bytes = limits.max_names_bytes if pattern is None else limits.max_bytes
-        reader.check_size(_get_content_length(self._scope), max_bytes)
-        try:
-            await self._read_all(limits.max_names_bytes, max_bytes)
-        except BaseException:
-            reader.current_total_bytes -= len(self._body)
-            raise
-        return self._body
-
-    async def _read_all(self, current_limit: int, max_bytes: int) -> None:
-        reader, body, pattern = self._reader, self._body, self._pattern
-        has_more = True
-        while has_more:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            chunk, has_more = message.get("body", b""), message.get("more_body", False)
-            body += chunk
-            reader.current_total_bytes += len(chunk)
-            if len(body) > current_limit < max_bytes and pattern is not None and pattern.search(body):
-                current_limit = max_bytes
-            reader.check_size(len(body), current_limit)
-            if reader.current_total_bytes > reader.max_total_bytes:
-                raise RequestError(503, "too many big requests at once; retry later")
-
-    async def __aexit__(self, *_: object) -> None:
-        """Subtract the body from the reader's total."""
-        self._reader.current_total_bytes -= len(self._body)
 
 
 def get_header(scope: Scope, name: bytes) -> bytes:

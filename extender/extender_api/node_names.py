@@ -1,9 +1,8 @@
 """The node names of a request, with their snapshot rows and JSON strings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,8 +21,7 @@ _STRING_OVERHEAD = 64
 """Bytes of a str or bytes object without its characters, which are nearly always ASCII."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NodeRows:
+class NodeRows(NamedTuple):
     """The rows of requested nodes in a snapshot; read-only.
 
     Attributes:
@@ -66,10 +64,8 @@ class NodeNames:
             unknown_count = len(rows) - int(np.count_nonzero(known_mask))
             if not unknown_count:
                 self.names = list(map(snapshot.names.__getitem__, rows.tolist()))
-            self._row_map_version, self._node_rows = (
-                snapshot.row_map_version,
-                NodeRows(rows, known_mask, unknown_count),
-            )
+            self._row_map_version = snapshot.row_map_version
+            self._node_rows = NodeRows(rows, known_mask, unknown_count)
         return self._node_rows
 
     @cached_property

@@ -12,7 +12,7 @@ from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.event_loop.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api.node_list import NodeList
-from extender.extender_api.node_names import NodeNames, NodeRows
+from extender.extender_api.node_names import NodeNames
 from extender.extender_api.request_limits import RequestError, check_resource_names
 
 
@@ -24,33 +24,20 @@ class RequestedNodes:
         snapshot: the snapshot with these nodes.
         runtime: the runtime that runs the plugins on the snapshot.
         node_names: the names in the order of the request.
-        node_rows: the rows of the nodes in the snapshot.
+        rows, known_mask, unknown_count: see `NodeRows`.
     """
 
     snapshot: Snapshot
     runtime: PluginRuntime
     node_names: NodeNames
-    node_rows: NodeRows
+    rows: IntArray
+    known_mask: BoolArray
+    unknown_count: int
 
     @property
     def names(self) -> list[str]:
         """Names of the requested nodes, in the order of the request."""
         return self.node_names.names
-
-    @property
-    def rows(self) -> IntArray:
-        """The row of each name, -1 if it is unknown; int64."""
-        return self.node_rows.rows
-
-    @property
-    def known_mask(self) -> BoolArray:
-        """Whether each name is known."""
-        return self.node_rows.known_mask
-
-    @property
-    def unknown_count(self) -> int:
-        """Number of unknown names."""
-        return self.node_rows.unknown_count
 
     def make_row_mask(self) -> BoolArray:
         """Return a new mask of the requested rows: bool, shape (number of nodes,)."""
@@ -66,7 +53,7 @@ class RequestedNodes:
 
 def find_nodes_by_name(node_names: NodeNames, snapshot: Snapshot, runtime: PluginRuntime) -> RequestedNodes:
     """Look up *node_names* in *snapshot*."""
-    return RequestedNodes(snapshot, runtime, node_names, node_names.find_rows(snapshot))
+    return RequestedNodes(snapshot, runtime, node_names, *node_names.find_rows(snapshot))
 
 
 async def add_requested_nodes(

@@ -46,14 +46,16 @@ class Reviewer(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class UserInfo:
-    """An authenticated user. Source: apiserver/pkg/authentication/user/user.go, DefaultInfo (1.36)."""
+class UserInfo(msgspec.Struct, frozen=True):
+    """An authenticated user, as in the status of a TokenReview.
 
-    name: str
+    Source: apiserver/pkg/authentication/user/user.go, DefaultInfo (1.36).
+    """
+
+    name: str = msgspec.field(default="", name="username")
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    extra: Mapping[str, tuple[str, ...]] = {}
 
 
 ANONYMOUS: Final = UserInfo("system:anonymous", groups=(_UNAUTHENTICATED,))
@@ -85,16 +87,9 @@ class ExpiringCache(Generic[T]):
             self._entries.popitem(last=False)
 
 
-class _User(msgspec.Struct, frozen=True):
-    username: str = ""
-    uid: str = ""
-    groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = {}
-
-
 class _TokenStatus(msgspec.Struct, frozen=True):
     authenticated: bool = False
-    user: _User = _User()
+    user: UserInfo = UserInfo()
     error: str = ""
 
 
@@ -198,8 +193,8 @@ class Authenticator:
         self.metrics.observe_review("authn", "201", self.now() - start_time)
         if not status.authenticated:  # with an error, such as a webhook that does not answer, it is not cached
             return None if status.error else "not authenticated"
-        groups = _add_authenticated_group(status.user.username, status.user.groups)
-        return UserInfo(status.user.username, status.user.uid, groups, dict(status.user.extra))
+        groups = _add_authenticated_group(status.user.name, status.user.groups)
+        return msgspec.structs.replace(status.user, groups=groups)
 
 
 def _add_authenticated_group(user: str, groups: tuple[str, ...]) -> tuple[str, ...]:

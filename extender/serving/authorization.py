@@ -21,21 +21,15 @@ from extender.serving.serving_options import AuthorizationOptions
 _SUPERUSER_GROUP: Final = "system:masters"
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizationDecision:
-    """The result of an authorization; the reason may be empty."""
+class AuthorizationDecision(msgspec.Struct, frozen=True):
+    """The result of an authorization, as in the status of a SubjectAccessReview; the reason may be empty."""
 
-    allowed: bool
-    reason: str = ""
-
-
-class _Status(msgspec.Struct, frozen=True):
     allowed: bool = False
     reason: str = ""
 
 
 class _Review(msgspec.Struct, frozen=True):
-    status: _Status = _Status()
+    status: AuthorizationDecision = AuthorizationDecision()
 
 
 @dataclass(slots=True)
@@ -105,11 +99,11 @@ class Authorizer:
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
         start_time = self.now()
         try:
-            status = msgspec.json.decode(await reviewer.review("SubjectAccessReview", body), type=_Review).status
+            decision = msgspec.json.decode(await reviewer.review("SubjectAccessReview", body), type=_Review).status
         except msgspec.MsgspecError as error:
             raise ReviewError(f"the SubjectAccessReview cannot be decoded: {error}") from error
         except ReviewError:
             self.metrics.observe_review("authz", "<error>", self.now() - start_time)
             raise
         self.metrics.observe_review("authz", "201", self.now() - start_time)
-        return AuthorizationDecision(status.allowed, status.reason)
+        return decision

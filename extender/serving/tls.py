@@ -135,15 +135,13 @@ def load_serving_certificate(settings: ServingOptions, client_ca_file: str = "")
         CertificateError: a file or option is invalid.
     """
     ca_path = Path(client_ca_file) if client_ca_file else None
+    if not settings.cert_file and not settings.cert_dir:
+        return ServingCertificate(settings, pem_pair=make_self_signed_pair(), client_ca_file=ca_path)
     if settings.cert_file:
-        return ServingCertificate(
-            settings, pair_files=(Path(settings.cert_file), Path(settings.key_file)), client_ca_file=ca_path
-        )
-    if settings.cert_dir:
-        return ServingCertificate(
-            settings, pair_files=_find_or_create_pair(Path(settings.cert_dir)), client_ca_file=ca_path
-        )
-    return ServingCertificate(settings, pem_pair=make_self_signed_pair(), client_ca_file=ca_path)
+        pair_files = Path(settings.cert_file), Path(settings.key_file)
+    else:
+        pair_files = _find_or_create_pair(Path(settings.cert_dir))
+    return ServingCertificate(settings, pair_files=pair_files, client_ca_file=ca_path)
 
 
 def _parse_cas(pem: bytes, source: str) -> tuple[x509.Certificate, ...]:
