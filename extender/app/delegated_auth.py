@@ -10,7 +10,7 @@ DelegatingAuthorizationOptions.toAuthorizer, DelegatingAuthorizationOptions.AddF
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -96,12 +96,12 @@ async def open_review_client(
 
 @dataclass(slots=True)
 class DelegatedAuth:
-    """The result of `set_up_delegated_auth`.
+    """The authenticator and the authorizer of requests, and what they trust.
 
     Attributes:
         options: the options of authentication.
         authenticator, authorizer: the authenticator and the authorizer of requests.
-        token_transport, access_transport: the open transports; None: there is no API server.
+        token_transport: the transport to the API server with the ConfigMap of CAs; None: there is none.
         client_ca, proxy_ca: the CAs of clients and of front proxies as PEM; empty: there are none.
     """
 
@@ -109,7 +109,6 @@ class DelegatedAuth:
     authenticator: Authenticator
     authorizer: Authorizer
     token_transport: Transport | None
-    access_transport: Transport | None
     client_ca: str = ""
     proxy_ca: str = ""
 
@@ -117,12 +116,6 @@ class DelegatedAuth:
     def client_cas(self) -> tuple[str, ...]:
         """The CAs of clients and of front proxies, for TLS."""
         return tuple(pem for pem in (self.client_ca, self.proxy_ca) if pem)
-
-    async def close(self) -> None:
-        """Close the transports."""
-        for transport in (self.token_transport, self.access_transport):
-            if transport is not None:
-                await transport.close()
 
     async def refresh(self, certificate: ServingCertificate) -> bool:
         """Load the CAs again, have *certificate* trust them, and return whether they changed.
@@ -161,7 +154,9 @@ class DelegatedAuth:
         return True
 
 
-def _make_transport(kubeconfig: str, credential_source: CredentialSource, user_agent: str) -> Transport | None:
+def _open_transport(
+    stack: AsyncExitStack, kubeconfig: str, credential_source: CredentialSource, user_agent: str
+) -> Transport | None:
     """Return a transport to the API server for reviews; None if there is no kubeconfig and this is not a pod."""
     environ = credential_source.environ
     if not kubeconfig and not environ.get("KUBERNETES_SERVICE_HOST"):
@@ -169,41 +164,43 @@ def _make_transport(kubeconfig: str, credential_source: CredentialSource, user_a
     # Without a kubeconfig the pod's service account is used, never the environment variable KUBECONFIG.
     in_cluster = {key: environ[key] for key in environ if key.startswith("KUBERNETES_SERVICE_")}
     source = CredentialSource(kubeconfig=kubeconfig, environ=environ if kubeconfig else in_cluster)
-    return Transport(Credentials(source, SystemClock()), _CONNECTION, user_agent)
+    transport = Transport(Credentials(source, SystemClock()), _CONNECTION, user_agent)
+    stack.push_async_callback(transport.close)
+    return transport
 
 
-async def set_up_delegated_auth(
+@asynccontextmanager
+async def open_delegated_auth(
     authentication: AuthenticationOptions,
     authorization: AuthorizationOptions,
     credential_source: CredentialSource,
     user_agent: str,
     metrics: ClientMetrics,
-    get_client_ca_file_cas: Callable[[], tuple[x509.Certificate, ...]] = tuple,
-) -> DelegatedAuth:
+    get_client_ca_file_cas: Callable[[], tuple[x509.Certificate, ...]],
+) -> AsyncIterator[DelegatedAuth]:
     """Build the authenticator and the authorizer; read CA files and the cluster's authentication ConfigMap.
+
+    The connections to the API server are closed when the block ends.
 
     *get_client_ca_file_cas* returns the CAs that `authentication.client_ca_file` contains now.
 
     Raises:
         DelegatedAuthError: a file cannot be used, or the ConfigMap cannot be read and failures are not tolerated.
     """
-    token_transport = _make_transport(authentication.kubeconfig, credential_source, user_agent)
-    access_transport = _make_transport(authorization.kubeconfig, credential_source, user_agent)
-    if token_transport is None:
-        log.warning("No API server for token reviews: callers with a token are anonymous")
-    if access_transport is None:
-        log.warning("No API server for access reviews: only the always allowed paths can be read")
-    authenticator = Authenticator(
-        authentication, _make_reviewer(token_transport), metrics, get_client_ca_file_cas=get_client_ca_file_cas
-    )
-    authorizer = Authorizer(authorization, _make_reviewer(access_transport), metrics)
-    auth = DelegatedAuth(authentication, authenticator, authorizer, token_transport, access_transport)
-    try:
+    async with AsyncExitStack() as stack:
+        token_transport = _open_transport(stack, authentication.kubeconfig, credential_source, user_agent)
+        access_transport = _open_transport(stack, authorization.kubeconfig, credential_source, user_agent)
+        if token_transport is None:
+            log.warning("No API server for token reviews: callers with a token are anonymous")
+        if access_transport is None:
+            log.warning("No API server for access reviews: only the always allowed paths can be read")
+        authenticator = Authenticator(
+            authentication, _make_reviewer(token_transport), metrics, get_client_ca_file_cas=get_client_ca_file_cas
+        )
+        authorizer = Authorizer(authorization, _make_reviewer(access_transport), metrics)
+        auth = DelegatedAuth(authentication, authenticator, authorizer, token_transport)
         await auth.load_cas(authentication)
-    except DelegatedAuthError:
-        await auth.close()
-        raise
-    return auth
+        yield auth
 
 
 async def _load_cas(settings: AuthenticationOptions, transport: Transport | None) -> tuple[str, str, FrontProxyOptions]:

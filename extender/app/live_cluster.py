@@ -14,6 +14,7 @@ from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import AttemptObserver, Transport
 from extender.config.feature_gates import FeatureGates
 from extender.framework.events import ClusterEvent
+from extender.scheduler.api_writer import do_nothing
 from extender.scheduler.event_handlers import ClusterEventDispatcher, EventHandler
 
 
@@ -42,8 +43,8 @@ class _PodObservingDispatcher(ClusterEventDispatcher):
     """Applies changes to the cache, and calls a function with each changed pod.
 
     Attributes:
-        on_pod_change: the function for new and changed pods; None: no function is called.
-        on_pod_delete: the function for deleted pods; None: no function is called.
+        on_pod_change: the function for new and changed pods.
+        on_pod_delete: the function for deleted pods.
     """
 
     __slots__ = ("on_pod_change", "on_pod_delete")
@@ -52,32 +53,27 @@ class _PodObservingDispatcher(ClusterEventDispatcher):
         self, cache: Cache, handler: EventHandler, scheduler_names: Collection[str], gates: FeatureGates
     ) -> None:
         super().__init__(cache, handler, scheduler_names, gates)
-        self.on_pod_change: Callable[[Pod], None] | None = None
-        self.on_pod_delete: Callable[[Pod], None] | None = None
+        self.on_pod_change: Callable[[Pod], None] = do_nothing
+        self.on_pod_delete: Callable[[Pod], None] = do_nothing
 
     def on_add(self, obj: KubernetesObject) -> None:
         """Handle the new object *obj*."""
         super().on_add(obj)
-        self._notify(obj)
+        if isinstance(obj, Pod):
+            self.on_pod_change(obj)
 
     def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
         """Handle the change from *old* to *new*."""
         super().on_update(old, new)
-        if old.metadata.uid != new.metadata.uid:  # deleted and recreated under the same name between two events
-            self._notify_deletion(old)
-        self._notify(new)
+        if isinstance(old, Pod) and isinstance(new, Pod):
+            if old.metadata.uid != new.metadata.uid:  # deleted and recreated under the same name between two events
+                self.on_pod_delete(old)
+            self.on_pod_change(new)
 
     def on_delete(self, obj: KubernetesObject) -> None:
         """Handle the deletion of *obj*."""
         super().on_delete(obj)
-        self._notify_deletion(obj)
-
-    def _notify(self, obj: KubernetesObject) -> None:
-        if self.on_pod_change is not None and isinstance(obj, Pod):
-            self.on_pod_change(obj)
-
-    def _notify_deletion(self, obj: KubernetesObject) -> None:
-        if self.on_pod_delete is not None and isinstance(obj, Pod):
+        if isinstance(obj, Pod):
             self.on_pod_delete(obj)
 
 

@@ -15,7 +15,7 @@ from extender.app.wiring import SchedulerSetup, load_setup
 from extender.basics.input_limits import MAX_CONFIG_BYTES, InputLimitError, read_limited_file
 from extender.config.errors import ConfigError
 from extender.metrics.reload_metrics import ReloadMetrics
-from extender.serving.tls import CertificateError, ServingCertificate
+from extender.serving.tls import CertificateError
 
 log = logging.getLogger("extender.app")
 
@@ -67,15 +67,6 @@ async def reload_periodically(source: str, refresh: RefreshFunction, metrics: Re
         if metrics is not None and (error_message != last_error or is_changed):
             metrics.observe_reload(source, succeeded=not error_message)
         last_error = error_message
-
-
-def make_certificate_refresh_function(certificate: ServingCertificate) -> RefreshFunction:
-    """Return a function that reloads a serving certificate and its client CAs; see `reload_periodically`."""
-
-    async def refresh() -> bool:
-        return await asyncio.to_thread(certificate.refresh)  # a slow disk does not block other tasks
-
-    return refresh
 
 
 @dataclass(slots=True)

@@ -17,11 +17,11 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from extender import __version__
-from extender.app.delegated_auth import DelegatedAuthError, set_up_delegated_auth
+from extender.app.delegated_auth import DelegatedAuthError, open_delegated_auth
 from extender.app.introspection import dump_to_log
 from extender.app.options import ScheduleOptions
 from extender.app.pages.ui_pages import mount_scheduler_pages
-from extender.app.reload import make_certificate_refresh_function, reload_periodically
+from extender.app.reload import reload_periodically
 from extender.app.server_release import warn_about_other_release
 from extender.app.standalone import StandaloneScheduler
 from extender.app.startup import StartError, handle_signals, load_certificate, open_listening_socket
@@ -158,15 +158,16 @@ async def _serve_diagnostics(
         return
     async with contextlib.AsyncExitStack() as stack:
         try:
-            auth = await set_up_delegated_auth(
-                options.authentication,
-                options.authorization,
-                options.credential_source,
-                USER_AGENT,
-                telemetry.metrics,
-                lambda: certificate.client_cas,
+            auth = await stack.enter_async_context(
+                open_delegated_auth(
+                    options.authentication,
+                    options.authorization,
+                    options.credential_source,
+                    USER_AGENT,
+                    telemetry.metrics,
+                    lambda: certificate.client_cas,
+                )
             )
-            stack.push_async_callback(auth.close)
             certificate.trust_cas(auth.client_cas)
         except (DelegatedAuthError, CertificateError) as error:
             raise StartError(str(error)) from error
@@ -174,7 +175,7 @@ async def _serve_diagnostics(
         pages = mount_scheduler_pages(app, scheduler, telemetry.metrics.host) if options.serves_ui else None
         protected_app = AuthMiddleware(pages or app, auth.authenticator, auth.authorizer)
         for reload in (
-            reload_periodically("certificate", make_certificate_refresh_function(certificate)),
+            reload_periodically("certificate", partial(asyncio.to_thread, certificate.refresh)),
             reload_periodically("client CAs", partial(auth.refresh, certificate)),
         ):
             stack.callback(asyncio.create_task(reload).cancel)

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,14 +17,9 @@ from extender import __version__
 from extender.app.delegated_auth import ReviewClient, open_review_client
 from extender.app.options import ServeOptions
 from extender.app.pages.ui_pages import mount_extender_pages
-from extender.app.reload import (
-    ConfigurationFile,
-    RefreshFunction,
-    make_certificate_refresh_function,
-    reload_periodically,
-)
+from extender.app.reload import ConfigurationFile, RefreshFunction, reload_periodically
 from extender.app.serve_backend import ServeBackend, open_backend
-from extender.app.startup import handle_signals, load_certificate, open_listening_socket
+from extender.app.startup import handle_signals, load_certificate, open_listening_socket, wait_until_stopped
 from extender.app.telemetry import USER_AGENT
 from extender.client.kubeconfig import CredentialSource
 from extender.event_loop.lag import observe_lag
@@ -96,7 +92,7 @@ async def run(options: ServeOptions) -> int:
         if pages is not None:
             stack.callback(pages.close)  # otherwise the servers would wait for the streams
         _log_start(options, backend, format_listener_url(listener, secure=certificate is not None))
-        return await _wait_for_end(stopping, backend.main_task)
+        return await wait_until_stopped(stopping, backend.main_task) or 0
 
 
 @contextlib.asynccontextmanager
@@ -108,9 +104,8 @@ async def _serve_diagnostics(settings: ServingOptions, app: AsgiApp) -> AsyncIte
     """
     with open_listening_socket(settings, "--secure-port") as listener:
         certificate = load_certificate(settings)
-        reload_task = asyncio.create_task(
-            reload_periodically("certificate of the pages", make_certificate_refresh_function(certificate))
-        )
+        refresh = partial(asyncio.to_thread, certificate.refresh)
+        reload_task = asyncio.create_task(reload_periodically("certificate of the pages", refresh))
         async with serve_http(app, listener, certificate.context):
             yield
         reload_task.cancel()
@@ -122,20 +117,10 @@ def _make_refresh_functions(
     """Return the functions that reload the certificate file and the configuration file, by source name."""
     refresh_functions: dict[str, RefreshFunction] = {}
     if certificate is not None:
-        refresh_functions["certificate"] = make_certificate_refresh_function(certificate)
+        refresh_functions["certificate"] = partial(asyncio.to_thread, certificate.refresh)
     if options.config_file:
         refresh_functions["configuration"] = configuration.refresh
     return refresh_functions
-
-
-async def _wait_for_end(stopping: asyncio.Event, main_task: asyncio.Task[int] | None) -> int:
-    """Wait until *stopping* is set or *main_task* ends; return the exit status."""
-    stop_task = asyncio.create_task(stopping.wait())
-    await asyncio.wait(
-        {stop_task} if main_task is None else {stop_task, main_task}, return_when=asyncio.FIRST_COMPLETED
-    )
-    stop_task.cancel()
-    return main_task.result() if main_task is not None and main_task.done() else 0
 
 
 def _authenticates(backend: ServeBackend, options: ServeOptions) -> bool:

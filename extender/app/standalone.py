@@ -6,7 +6,7 @@ import logging
 import os
 import platform
 import socket
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from random import Random
 from typing import Any
 from uuid import uuid4
@@ -227,12 +227,12 @@ class StandaloneScheduler:
 
     async def _run_as_leader(self, stopping: asyncio.Event, background_tasks: Sequence[asyncio.Task[None]]) -> int:
         """Wait for cache sync and for the lease, then schedule; raise the exception of a failed background task."""
-        if await _wait_unless_stopped(stopping, self.informers.wait_for_sync(), background_tasks) is None:
+        if not await _wait_unless_stopped(stopping, self.informers.wait_for_sync(), background_tasks):
             return 0
         gc_tuning.freeze_heap()
         log.info("the cache of the scheduler is synced", extra={"nodes": len(self.cache.names), "pid": os.getpid()})
         if self.elector is not None:
-            if await _wait_unless_stopped(stopping, self.elector.acquire(), background_tasks) is None:
+            if not await _wait_unless_stopped(stopping, self.elector.acquire(), background_tasks):
                 return 0
             self._record_leader_event(self.elector, "became leader")
         stop_scheduling = asyncio.Event()
@@ -287,17 +287,16 @@ def _raise_task_error(tasks: Sequence[asyncio.Task[None]]) -> None:
 
 
 async def _wait_unless_stopped(
-    stopping: asyncio.Event, awaitable: Any, background_tasks: Sequence[asyncio.Task[None]]
-) -> Any:
-    """Return the result of *awaitable*, or True if the result is None; return None if *stopping* is set first."""
+    stopping: asyncio.Event, awaitable: Coroutine[Any, Any, None], background_tasks: Sequence[asyncio.Task[None]]
+) -> bool:
+    """Wait for *awaitable*; return False if *stopping* is set first."""
     future, stop_task = asyncio.ensure_future(awaitable), asyncio.create_task(stopping.wait())
     try:
         await asyncio.wait((future, stop_task, *background_tasks), return_when=asyncio.FIRST_COMPLETED)
         _raise_task_error(background_tasks)
-        if not future.done():
-            return None
-        result = future.result()
-        return True if result is None else result
+        if future.done():
+            future.result()
+        return future.done()
     finally:
         await _cancel([future, stop_task])
 

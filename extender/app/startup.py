@@ -8,12 +8,15 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from extender.serving.http_server import listen
 from extender.serving.serving_options import ServingOptions
 from extender.serving.tls import CertificateError, ServingCertificate, load_serving_certificate
 
 log = logging.getLogger("extender.app")
+
+T = TypeVar("T")
 
 
 class StartError(Exception):
@@ -83,3 +86,11 @@ def handle_signals(stop: Callable[[], None], dump: Callable[[], None] | None = N
     finally:
         for signal_number in handlers:
             loop.remove_signal_handler(signal_number)
+
+
+async def wait_until_stopped(stopping: asyncio.Event, task: asyncio.Task[T] | None) -> T | None:
+    """Wait until *stopping* is set, or *task* ends; return its result or raise its exception in the second case."""
+    stop_task = asyncio.create_task(stopping.wait())
+    await asyncio.wait({stop_task, *filter(None, (task,))}, return_when=asyncio.FIRST_COMPLETED)
+    stop_task.cancel()
+    return task.result() if task is not None and task.done() else None

@@ -17,7 +17,7 @@ import typer
 from fastapi import FastAPI
 
 from extender.app.pages.what_if_answers import make_answers
-from extender.app.startup import StartError, handle_signals, open_listening_socket
+from extender.app.startup import StartError, handle_signals, open_listening_socket, wait_until_stopped
 from extender.cli import options
 from extender.cli.live.cluster_options import ClusterOptions, InputOptions, load_setup_for_live_cluster
 from extender.cli.recording_options import make_offline_runtime, read_inputs, redirect_plugin_output
@@ -180,13 +180,4 @@ async def _serve(opening: AbstractAsyncContextManager[_OpenPages], port: int, *,
         sys.stdout.flush()
         if opens_browser and not await asyncio.to_thread(webbrowser.open, url):
             write_error("no browser was found; open the address yourself")
-        await _wait_for_end(stopping, pages.watches)
-
-
-async def _wait_for_end(stopping: asyncio.Event, watches: asyncio.Task[None] | None) -> None:
-    """Wait until *stopping* is set; an exception of *watches* is raised."""
-    stop_task = asyncio.create_task(stopping.wait())
-    await asyncio.wait([stop_task, *filter(None, [watches])], return_when=asyncio.FIRST_COMPLETED)
-    stop_task.cancel()
-    if watches is not None and watches.done():
-        watches.result()
+        await wait_until_stopped(stopping, pages.watches)

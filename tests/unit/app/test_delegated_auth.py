@@ -17,7 +17,7 @@ from typing import Any, cast
 import pytest
 import trustme
 
-from extender.app.delegated_auth import DelegatedAuth, DelegatedAuthError, ReviewClient, set_up_delegated_auth
+from extender.app.delegated_auth import DelegatedAuth, DelegatedAuthError, ReviewClient, open_delegated_auth
 from extender.app.reload import ReloadError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import Request, Transport
@@ -39,15 +39,15 @@ CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-auth
 
 def set_up(authentication: AuthenticationOptions, authorization: AuthorizationOptions | None = None) -> DelegatedAuth:
     async def main() -> DelegatedAuth:
-        auth = await set_up_delegated_auth(
+        async with open_delegated_auth(
             authentication,
             authorization or AuthorizationOptions(),
             CredentialSource(),
             "test",
             NullAuthMetrics(),
-        )
-        await auth.close()
-        return auth
+            tuple,
+        ) as auth:
+            return auth
 
     return asyncio.run(main())
 
@@ -195,24 +195,23 @@ def test_changed_cas_are_used_without_a_restart_and_missing_ones_stay(tmp_path: 
 
     async def main(kubeconfig: str) -> None:
         options = AuthenticationOptions(kubeconfig=kubeconfig)
-        auth = await set_up_delegated_auth(
-            options, AuthorizationOptions(), CredentialSource(), "test", NullAuthMetrics()
-        )
-        proxy = {"requestheader-client-ca-file": CA_PEM, "requestheader-username-headers": '["X-Remote-User"]'}
-        for data in ({"client-ca-file": CA_PEM}, {"client-ca-file": new_ca, **proxy}, {}):
-            objects[CONFIG_MAP] = {"data": data}
-            seen.append((await auth.refresh(certificate), auth.client_cas))
-        assert len(auth.authenticator.client_cas) == len(auth.authenticator.front_proxy_cas) == 1
-        assert auth.authenticator.settings.front_proxy.username_headers == ("X-Remote-User",)
-        for data in ({"client-ca-file": "nothing"}, {**proxy, "requestheader-username-headers": "nothing"}):
-            objects[CONFIG_MAP] = {"data": data}
-            with pytest.raises(ReloadError):
+        async with open_delegated_auth(
+            options, AuthorizationOptions(), CredentialSource(), "test", NullAuthMetrics(), tuple
+        ) as auth:
+            proxy = {"requestheader-client-ca-file": CA_PEM, "requestheader-username-headers": '["X-Remote-User"]'}
+            for data in ({"client-ca-file": CA_PEM}, {"client-ca-file": new_ca, **proxy}, {}):
+                objects[CONFIG_MAP] = {"data": data}
+                seen.append((await auth.refresh(certificate), auth.client_cas))
+            assert len(auth.authenticator.client_cas) == len(auth.authenticator.front_proxy_cas) == 1
+            assert auth.authenticator.settings.front_proxy.username_headers == ("X-Remote-User",)
+            for data in ({"client-ca-file": "nothing"}, {**proxy, "requestheader-username-headers": "nothing"}):
+                objects[CONFIG_MAP] = {"data": data}
+                with pytest.raises(ReloadError):
+                    await auth.refresh(certificate)
+            del objects[CONFIG_MAP]
+            with pytest.raises(ReloadError, match="client and front proxy CAs could not be looked up"):
                 await auth.refresh(certificate)
-        del objects[CONFIG_MAP]
-        with pytest.raises(ReloadError, match="client and front proxy CAs could not be looked up"):
-            await auth.refresh(certificate)
-        assert auth.client_cas == (new_ca, CA_PEM)
-        await auth.close()
+            assert auth.client_cas == (new_ca, CA_PEM)
 
     with api_server(tmp_path, objects) as kubeconfig:
         asyncio.run(main(kubeconfig))
@@ -224,24 +223,24 @@ def test_a_review_fails_at_once_if_64_are_pending(tmp_path: Path, caplog: pytest
     """Callers that close their connections do not end their reviews; the API server never answers here."""
 
     async def main() -> None:
-        auth = await set_up_delegated_auth(
+        async with open_delegated_auth(
             AuthenticationOptions(skip_lookup=True),
             AuthorizationOptions(kubeconfig=str(tmp_path / "kubeconfig")),
             CredentialSource(),
             "test",
             NullAuthMetrics(),
-        )
-        reviewer = auth.authorizer.reviewer
-        assert isinstance(reviewer, ReviewClient)
-        pending = [asyncio.create_task(reviewer.review("SubjectAccessReview", {})) for _ in range(64)]
-        await asyncio.sleep(0)
-        for _ in range(20):
-            with pytest.raises(ReviewError, match=r"^64 reviews are pending$"):
-                await reviewer.review("SubjectAccessReview", {})
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
-        await auth.close()
+            tuple,
+        ) as auth:
+            reviewer = auth.authorizer.reviewer
+            assert isinstance(reviewer, ReviewClient)
+            pending = [asyncio.create_task(reviewer.review("SubjectAccessReview", {})) for _ in range(64)]
+            await asyncio.sleep(0)
+            for _ in range(20):
+                with pytest.raises(ReviewError, match=r"^64 reviews are pending$"):
+                    await reviewer.review("SubjectAccessReview", {})
+            for task in pending:
+                task.cancel()
+            await asyncio.gather(*pending, return_exceptions=True)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         cluster = {"server": f"http://127.0.0.1:{listener.getsockname()[1]}"}
