@@ -4,6 +4,7 @@ Source: pkg/printers/internalversion/printers.go, AddHandlers; apimachinery/pkg/
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from extender.fake_apiserver.endpoints import printer_cells
@@ -11,47 +12,35 @@ from extender.fake_apiserver.endpoints.printer_cells import get_field
 from extender.fake_apiserver.registry.event_conversion import to_core_event
 from extender.fake_apiserver.registry.resources import ApiResource, Object
 
-CellFormatter = Callable[[Object, float], Any]
-"""Returns the value of a cell. The arguments are the object and the current time in seconds since 1970."""
-
 
 class Column(NamedTuple):
     """A column of a table.
 
     Attributes:
         name: the header.
-        format_cell: returns the value of the column for an object.
+        cell: the path of a field, or a function that returns the value of an object at a time in seconds since 1970.
+        default: the value of an absent field.
         type: the type of the values: `string`, `integer`, `boolean` or `date`.
         wide: whether the column is shown only with `-o wide`.
     """
 
     name: str
-    format_cell: CellFormatter
+    cell: str | Callable[[Object, float], Any]
+    default: Any = ""
     type: str = "string"
     wide: bool = False
 
-
-def _make_field_formatter(path: str, default: Any = "") -> CellFormatter:
-    return lambda content, _: get_field(content, path, default)
-
-
-def _make_wide_column(name: str, format_cell: CellFormatter) -> Column:
-    return Column(name, format_cell, "string", True)
+    def format_cell(self, content: Object, now: float) -> Any:
+        """Return the value of the column for an object."""
+        return get_field(content, self.cell, self.default) if isinstance(self.cell, str) else self.cell(content, now)
 
 
-def _make_integer_column(name: str, path: str) -> Column:
-    return Column(name, _make_field_formatter(path, 0), "integer")
+_make_wide_column: Final = partial(Column, wide=True)
+_make_integer_column: Final = partial(Column, default=0, type="integer")
+_make_boolean_column: Final = partial(Column, default=False, type="boolean")
 
 
-def _make_boolean_column(name: str, path: str, *, default: bool = False) -> Column:
-    return Column(name, _make_field_formatter(path, default), "boolean")
-
-
-def _make_node_address_formatter(address_type: str) -> CellFormatter:
-    return lambda node, _: printer_cells.find_node_address(node, address_type)
-
-
-_NAME: Final = Column("Name", _make_field_formatter("metadata.name"))
+_NAME: Final = Column("Name", "metadata.name")
 _AGE: Final = Column("Age", printer_cells.format_age)
 _CONTAINER_COLUMNS: Final = (
     _make_wide_column(
@@ -84,9 +73,9 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Status", printer_cells.format_pod_status),
         Column("Restarts", printer_cells.format_pod_restarts),
         _AGE,
-        _make_wide_column("IP", _make_field_formatter("status.podIP", "<none>")),
-        _make_wide_column("Node", _make_field_formatter("spec.nodeName", "<none>")),
-        _make_wide_column("Nominated Node", _make_field_formatter("status.nominatedNodeName", "<none>")),
+        _make_wide_column("IP", "status.podIP", "<none>"),
+        _make_wide_column("Node", "spec.nodeName", "<none>"),
+        _make_wide_column("Nominated Node", "status.nominatedNodeName", "<none>"),
         _make_wide_column("Readiness Gates", printer_cells.format_pod_readiness_gates),
     ),
     "Node": (
@@ -94,32 +83,30 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Status", printer_cells.format_node_status),
         Column("Roles", printer_cells.format_node_roles),
         _AGE,
-        Column("Version", _make_field_formatter("status.nodeInfo.kubeletVersion")),
-        _make_wide_column("Internal-IP", _make_node_address_formatter("InternalIP")),
-        _make_wide_column("External-IP", _make_node_address_formatter("ExternalIP")),
-        _make_wide_column("OS-Image", _make_field_formatter("status.nodeInfo.osImage", "<unknown>")),
-        _make_wide_column("Kernel-Version", _make_field_formatter("status.nodeInfo.kernelVersion", "<unknown>")),
-        _make_wide_column(
-            "Container-Runtime", _make_field_formatter("status.nodeInfo.containerRuntimeVersion", "<unknown>")
-        ),
+        Column("Version", "status.nodeInfo.kubeletVersion"),
+        _make_wide_column("Internal-IP", lambda node, _: printer_cells.find_node_address(node, "InternalIP")),
+        _make_wide_column("External-IP", lambda node, _: printer_cells.find_node_address(node, "ExternalIP")),
+        _make_wide_column("OS-Image", "status.nodeInfo.osImage", "<unknown>"),
+        _make_wide_column("Kernel-Version", "status.nodeInfo.kernelVersion", "<unknown>"),
+        _make_wide_column("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", "<unknown>"),
     ),
-    "Namespace": (_NAME, Column("Status", _make_field_formatter("status.phase")), _AGE),
+    "Namespace": (_NAME, Column("Status", "status.phase"), _AGE),
     "Event": (
         Column("Last Seen", printer_cells.format_event_last_seen),
-        Column("Type", _make_field_formatter("type")),
-        Column("Reason", _make_field_formatter("reason")),
+        Column("Type", "type"),
+        Column("Reason", "reason"),
         Column("Object", printer_cells.format_event_object),
-        _make_wide_column("Subobject", _make_field_formatter("involvedObject.fieldPath")),
+        _make_wide_column("Subobject", "involvedObject.fieldPath"),
         _make_wide_column("Source", printer_cells.format_event_source),
         Column("Message", lambda content, _: str(get_field(content, "message")).strip()),
         _make_wide_column("First Seen", printer_cells.format_event_first_seen),
         _make_wide_column("Count", printer_cells.get_event_count),
-        Column("Name", _make_field_formatter("metadata.name"), "string", True),
+        _make_wide_column("Name", "metadata.name"),
     ),
     "Service": (
         _NAME,
-        Column("Type", _make_field_formatter("spec.type")),
-        Column("Cluster-IP", _make_field_formatter("spec.clusterIP", "<none>")),
+        Column("Type", "spec.type"),
+        Column("Cluster-IP", "spec.clusterIP", "<none>"),
         Column("External-IP", lambda content, _: printer_cells.join_values(get_field(content, "spec.externalIPs", []))),
         Column("Port(s)", printer_cells.format_service_ports),
         _AGE,
@@ -150,45 +137,45 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "PriorityClass": (
         _NAME,
         _make_integer_column("Value", "value"),
-        Column("Global-Default", _make_field_formatter("globalDefault", False), "boolean"),
+        _make_boolean_column("Global-Default", "globalDefault"),
         _AGE,
-        Column("PreemptionPolicy", _make_field_formatter("preemptionPolicy")),
+        Column("PreemptionPolicy", "preemptionPolicy"),
     ),
     "PersistentVolume": (
         _NAME,
-        Column("Capacity", _make_field_formatter("spec.capacity.storage")),
+        Column("Capacity", "spec.capacity.storage"),
         Column("Access Modes", lambda content, _: printer_cells.format_access_modes(content, "spec.accessModes")),
-        Column("Reclaim Policy", _make_field_formatter("spec.persistentVolumeReclaimPolicy")),
-        Column("Status", _make_field_formatter("status.phase")),
+        Column("Reclaim Policy", "spec.persistentVolumeReclaimPolicy"),
+        Column("Status", "status.phase"),
         Column("Claim", printer_cells.format_volume_claim),
-        Column("StorageClass", _make_field_formatter("spec.storageClassName")),
-        Column("VolumeAttributesClass", _make_field_formatter("spec.volumeAttributesClassName", "<unset>")),
-        Column("Reason", _make_field_formatter("status.reason")),
+        Column("StorageClass", "spec.storageClassName"),
+        Column("VolumeAttributesClass", "spec.volumeAttributesClassName", "<unset>"),
+        Column("Reason", "status.reason"),
         _AGE,
-        _make_wide_column("VolumeMode", _make_field_formatter("spec.volumeMode")),
+        _make_wide_column("VolumeMode", "spec.volumeMode"),
     ),
     "PersistentVolumeClaim": (
         _NAME,
-        Column("Status", _make_field_formatter("status.phase")),
-        Column("Volume", _make_field_formatter("spec.volumeName")),
-        Column("Capacity", _make_field_formatter("status.capacity.storage")),
+        Column("Status", "status.phase"),
+        Column("Volume", "spec.volumeName"),
+        Column("Capacity", "status.capacity.storage"),
         Column("Access Modes", lambda content, _: printer_cells.format_access_modes(content, "status.accessModes")),
-        Column("StorageClass", _make_field_formatter("spec.storageClassName")),
-        Column("VolumeAttributesClass", _make_field_formatter("spec.volumeAttributesClassName", "<unset>")),
+        Column("StorageClass", "spec.storageClassName"),
+        Column("VolumeAttributesClass", "spec.volumeAttributesClassName", "<unset>"),
         _AGE,
-        _make_wide_column("VolumeMode", _make_field_formatter("spec.volumeMode")),
+        _make_wide_column("VolumeMode", "spec.volumeMode"),
     ),
     "StorageClass": (
         Column("Name", printer_cells.format_storage_class_name),
-        Column("Provisioner", _make_field_formatter("provisioner")),
-        Column("ReclaimPolicy", _make_field_formatter("reclaimPolicy")),
-        Column("VolumeBindingMode", _make_field_formatter("volumeBindingMode")),
-        Column("AllowVolumeExpansion", _make_field_formatter("allowVolumeExpansion", False)),
+        Column("Provisioner", "provisioner"),
+        Column("ReclaimPolicy", "reclaimPolicy"),
+        Column("VolumeBindingMode", "volumeBindingMode"),
+        Column("AllowVolumeExpansion", "allowVolumeExpansion", False),
         _AGE,
     ),
     "CSINode": (
         _NAME,
-        Column("Drivers", lambda content, _: len(get_field(content, "spec.drivers", [])), "integer"),
+        _make_integer_column("Drivers", lambda content, _: len(get_field(content, "spec.drivers", []))),
         _AGE,
     ),
     "CSIDriver": (
@@ -213,23 +200,23 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "ResourceClaim": (_NAME, Column("State", printer_cells.format_claim_state), _AGE),
     "ResourceSlice": (
         _NAME,
-        Column("Node", _make_field_formatter("spec.nodeName")),
-        Column("Driver", _make_field_formatter("spec.driver")),
-        Column("Pool", _make_field_formatter("spec.pool.name")),
+        Column("Node", "spec.nodeName"),
+        Column("Driver", "spec.driver"),
+        Column("Pool", "spec.pool.name"),
         _AGE,
     ),
     "VolumeAttachment": (
         _NAME,
-        Column("Attacher", _make_field_formatter("spec.attacher")),
-        Column("PV", _make_field_formatter("spec.source.persistentVolumeName")),
-        Column("Node", _make_field_formatter("spec.nodeName")),
-        Column("Attached", _make_field_formatter("status.attached", False), "boolean"),
+        Column("Attacher", "spec.attacher"),
+        Column("PV", "spec.source.persistentVolumeName"),
+        Column("Node", "spec.nodeName"),
+        _make_boolean_column("Attached", "status.attached"),
         _AGE,
     ),
-    "Lease": (_NAME, Column("Holder", _make_field_formatter("spec.holderIdentity")), _AGE),
+    "Lease": (_NAME, Column("Holder", "spec.holderIdentity"), _AGE),
 }
 _COLUMNS_OF_NAME_FORMAT: Final = ("Name", "Attacher")
-_DEFAULT_COLUMNS: Final = (_NAME, Column("Created At", _make_field_formatter("metadata.creationTimestamp"), "date"))
+_DEFAULT_COLUMNS: Final = (_NAME, Column("Created At", "metadata.creationTimestamp", type="date"))
 
 
 def print_table(

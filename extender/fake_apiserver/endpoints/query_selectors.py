@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from extender.api.label_selectors import parse_label_selector
 from extender.api.matching import Requirement
+from extender.fake_apiserver.endpoints.printer_cells import get_field
 from extender.fake_apiserver.registry.api_errors import new_bad_request
 from extender.fake_apiserver.registry.event_conversion import to_core_field_path
 from extender.fake_apiserver.registry.resources import ApiResource, Object
@@ -79,9 +80,7 @@ def _parse_fields(resource: ApiResource, text: str) -> tuple[tuple[str, str, boo
 
 def get_field_value(content: Object, path: str) -> str:
     """Return the value of a field as text for a selector; empty if the field is absent."""
-    value: object = content
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
+    value = get_field(content, path, None)
     if path == "source" and isinstance(value, dict):  # the component of core/v1 events
         value = value.get("component") or content.get("reportingComponent")
     if isinstance(value, bool):

@@ -7,7 +7,34 @@ from extender.fake_apiserver.registry.api_errors import StatusCause, new_invalid
 from extender.fake_apiserver.registry.pod_defaults import set_defaults
 from extender.fake_apiserver.registry.resources import PRIORITY_CLASSES, Object
 
-_PrepareForCreate = Callable[[Object], Object]
+_DEFAULT_FIELDS: Final[Mapping[str, Object]] = {
+    "PriorityClass": {"value": 0, "preemptionPolicy": "PreemptLowerPriority"},
+    "StorageClass": {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
+}
+"""The default fields of new objects by kind."""
+
+_DEFAULT_SPECS: Final[Mapping[str, Object]] = {
+    "CSIDriver": {
+        "attachRequired": True,
+        "fsGroupPolicy": "ReadWriteOnceWithFSType",
+        "podInfoOnMount": False,
+        "requiresRepublish": False,
+        "seLinuxMount": False,
+        "storageCapacity": False,
+        "volumeLifecycleModes": ["Persistent"],
+    },
+    "PersistentVolume": {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"},
+    "PersistentVolumeClaim": {"volumeMode": "Filesystem"},
+    "PodDisruptionBudget": {},
+}
+"""The default fields of the spec of new objects by kind."""
+
+_INITIAL_STATUSES: Final[Mapping[str, Object]] = {
+    "PersistentVolume": {"phase": "Pending"},
+    "PersistentVolumeClaim": {"phase": "Pending"},
+    "PodDisruptionBudget": {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0},
+}
+"""The status of new objects by kind; empty for other kinds with a status."""
 
 
 def _prepare_node(node: Object) -> Object:
@@ -25,47 +52,11 @@ def _prepare_namespace(namespace: Object) -> Object:
     return {**namespace, "metadata": {**meta, "labels": labels}, "spec": spec, "status": {"phase": "Active"}}
 
 
-def _prepare_persistent_volume_claim(claim: Object) -> Object:
-    spec = {"volumeMode": "Filesystem", **(claim.get("spec") or {})}
-    return {**claim, "spec": spec, "status": {"phase": "Pending"}}
-
-
-def _prepare_persistent_volume(volume: Object) -> Object:
-    defaults = {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"}
-    return {**volume, "spec": {**defaults, **(volume.get("spec") or {})}, "status": {"phase": "Pending"}}
-
-
-def _prepare_storage_class(storage_class: Object) -> Object:
-    return {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", **storage_class}
-
-
-def _prepare_priority_class(priority_class: Object) -> Object:
-    return {"value": 0, "preemptionPolicy": "PreemptLowerPriority", **priority_class}
-
-
 def _prepare_service(service: Object) -> Object:
     spec = {"type": "ClusterIP", "sessionAffinity": "None", **(service.get("spec") or {})}
     if spec["type"] == "ClusterIP":
         spec.setdefault("clusterIP", "None")
     return {**service, "spec": spec, "status": {"loadBalancer": {}}}
-
-
-def _prepare_disruption_budget(budget: Object) -> Object:
-    counts = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
-    return {**budget, "spec": budget.get("spec") or {}, "status": dict.fromkeys(counts, 0)}
-
-
-def _prepare_csi_driver(driver: Object) -> Object:
-    defaults = {
-        "attachRequired": True,
-        "fsGroupPolicy": "ReadWriteOnceWithFSType",
-        "podInfoOnMount": False,
-        "requiresRepublish": False,
-        "seLinuxMount": False,
-        "storageCapacity": False,
-        "volumeLifecycleModes": ["Persistent"],
-    }
-    return {**driver, "spec": {**defaults, **(driver.get("spec") or {})}}
 
 
 def _prepare_resource_claim(claim: Object) -> Object:
@@ -117,21 +108,15 @@ def _prepare_replicated_workload(workload: Object) -> Object:
     return {**workload, "spec": spec, "status": {"replicas": 0}}
 
 
-_PREPARE_FOR_CREATE: Final[Mapping[str, _PrepareForCreate]] = {
-    "CSIDriver": _prepare_csi_driver,
+_PREPARE_FOR_CREATE: Final[Mapping[str, Callable[[Object], Object]]] = {
     "Namespace": _prepare_namespace,
     "Node": _prepare_node,
-    "PersistentVolume": _prepare_persistent_volume,
-    "PersistentVolumeClaim": _prepare_persistent_volume_claim,
-    "PodDisruptionBudget": _prepare_disruption_budget,
-    "PriorityClass": _prepare_priority_class,
     "ReplicaSet": _prepare_replicated_workload,
     "ReplicationController": _prepare_replicated_workload,
     "ResourceClaim": _prepare_resource_claim,
     "ResourceClaimTemplate": _prepare_resource_claim_template,
     "Service": _prepare_service,
     "StatefulSet": _prepare_replicated_workload,
-    "StorageClass": _prepare_storage_class,
 }
 
 
@@ -142,7 +127,12 @@ def prepare_for_create(kind: str, content: Object, *, has_status: bool) -> Objec
     """
     if prepare := _PREPARE_FOR_CREATE.get(kind):
         return prepare(content)
-    return {**content, "status": {}} if has_status else content
+    prepared_content = {**_DEFAULT_FIELDS.get(kind, {}), **content}
+    if kind in _DEFAULT_SPECS:
+        prepared_content["spec"] = {**_DEFAULT_SPECS[kind], **(content.get("spec") or {})}
+    if has_status:
+        prepared_content["status"] = _INITIAL_STATUSES.get(kind, {})
+    return prepared_content
 
 
 def validate_update(kind: str, old: Object, new: Object) -> None:
