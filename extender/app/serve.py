@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from cryptography import x509
+from starlette.types import ASGIApp
 
 from extender import __version__
 from extender.app.delegated_auth import ReviewClient, open_review_client
@@ -23,7 +24,7 @@ from extender.app.startup import handle_signals, load_certificate, open_listenin
 from extender.app.telemetry import USER_AGENT
 from extender.client.kubeconfig import CredentialSource
 from extender.event_loop.lag import observe_lag
-from extender.serving.auth_middleware import AsgiApp, AuthMiddleware, HiddenPathsMiddleware
+from extender.serving.auth_middleware import AuthMiddleware, HiddenPathsMiddleware
 from extender.serving.authentication import Authenticator
 from extender.serving.authorization import Authorizer
 from extender.serving.client_certs import ClientCertVerifier
@@ -96,7 +97,7 @@ async def run(options: ServeOptions) -> int:
 
 
 @contextlib.asynccontextmanager
-async def _serve_diagnostics(settings: ServingOptions, app: AsgiApp) -> AsyncIterator[None]:
+async def _serve_diagnostics(settings: ServingOptions, app: ASGIApp) -> AsyncIterator[None]:
     """Serve health, metrics and explain over HTTPS inside the block.
 
     Raises:
@@ -146,12 +147,12 @@ def _mount_pages(backend: ServeBackend, configuration: ConfigurationFile, option
 
 
 def _add_authentication(
-    app: AsgiApp,
+    app: ASGIApp,
     backend: ServeBackend,
     options: ServeOptions,
     certificate: ServingCertificate | None,
     reviewer: ReviewClient | None,
-) -> AsgiApp:
+) -> ASGIApp:
     """Return *app* behind the authentication middleware, or behind a check of Host if nobody can be authenticated."""
     client_cert_verifier = None
 

@@ -27,7 +27,7 @@ from extender.serving.serving_options import ServingOptions
 from extender.ui.mounted_pages import do_nothing
 from extender.ui.pages import PREFIX, make_app
 from extender.ui.recorded_source import RecordedSource
-from extender.ui.response_headers import ResponseHeadersMiddleware
+from extender.ui.response_headers import HostCheckMiddleware, ResponseHeadersMiddleware
 
 _DEFAULT_PORT: Final = 8800
 _ADDRESS: Final = "127.0.0.1"
@@ -173,7 +173,7 @@ async def _serve(opening: AbstractAsyncContextManager[_OpenPages], port: int, *,
         listener = stack.enter_context(open_listening_socket(ServingOptions(address=_ADDRESS, port=port), "--port"))
         url = f"{format_listener_url(listener)}{PREFIX}/"
         stack.enter_context(handle_signals(stopping.set))
-        app = ResponseHeadersMiddleware(pages.app)
+        app = ResponseHeadersMiddleware(HostCheckMiddleware(pages.app))
         await stack.enter_async_context(serve_http(app, listener, None, shutdown_timeout=1))
         stack.callback(pages.close)  # otherwise the server would wait for the streams
         sys.stdout.write(f"The pages are at {url}\n")

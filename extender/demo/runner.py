@@ -28,7 +28,7 @@ from extender.fake_apiserver.server import FakeApiServer
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
 from extender.serving.http_server import format_listener_url, listen, serve_http
 from extender.ui.pages import PREFIX
-from extender.ui.response_headers import ResponseHeadersMiddleware
+from extender.ui.response_headers import HostCheckMiddleware, ResponseHeadersMiddleware
 
 _START_SECONDS, _JOB_SECONDS, _STOP_SECONDS = 0.3, 3.0, 0.7
 """Seconds that pods take to start, to finish, and to stop, in the scenario's time."""
@@ -117,7 +117,7 @@ async def run_demo(options: DemoOptions, console: Console) -> Timeline:
 async def _serve_pages(scheduler: StandaloneScheduler) -> AsyncIterator[str]:
     """Serve the pages of the scheduler on a free port of loopback inside the block, and yield their address."""
     pages, close = make_pages_of_scheduler(scheduler, "demo")
-    app = ResponseHeadersMiddleware(pages)
+    app = ResponseHeadersMiddleware(HostCheckMiddleware(pages))
     with listen("127.0.0.1", 0) as listener:
         async with serve_http(app, listener, None):
             try:

@@ -3,11 +3,11 @@
 Source: cmd/kube-scheduler/app/server.go, buildHandlerChain (1.36).
 """
 
-from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from extender.basics.input_limits import shorten
 from extender.serving.authentication import Authenticator, ReviewError, UserInfo
@@ -15,11 +15,6 @@ from extender.serving.authorization import Authorizer
 from extender.serving.client_certs import ClientCertVerifier
 from extender.serving.http_protocol import CERTIFICATE_EXTENSION
 from extender.serving.rejection_log import RejectionLog
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 
@@ -37,7 +32,7 @@ class AuthMiddleware:
             allowed.
     """
 
-    app: AsgiApp
+    app: ASGIApp
     authenticator: Authenticator
     authorizer: Authorizer
     verb_paths: frozenset[str] = frozenset()
@@ -51,7 +46,7 @@ class AuthMiddleware:
             await self.app(scope, receive, send)
             return
 
-        async def send_without_caching(message: MutableMapping[str, Any]) -> None:
+        async def send_without_caching(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", ()), _NO_CACHE]
             await send(message)
@@ -106,7 +101,7 @@ class AuthMiddleware:
 class HiddenPathsMiddleware:
     """An ASGI application that responds 404 to requests for `paths`, and passes all other requests to `app`."""
 
-    app: AsgiApp
+    app: ASGIApp
     paths: frozenset[str]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from starlette.types import ASGIApp, Receive, Scope, Send
+
 from extender.ui.pages import PREFIX
-from extender.ui.response_headers import AsgiApp, Receive, Scope, Send
 
 
 def do_nothing() -> None:
@@ -21,8 +22,8 @@ class MountedPages:
         close: ends the streams of the pages, before the server stops.
     """
 
-    app: AsgiApp
-    pages: AsgiApp
+    app: ASGIApp
+    pages: ASGIApp
     close: Callable[[], None] = do_nothing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

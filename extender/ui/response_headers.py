@@ -1,13 +1,9 @@
 """ASGI middleware that protects the pages: response headers, and a check of the request's Host header."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -29,39 +25,27 @@ _MISDIRECTED: Final = b"The Host header names another host. Open the address tha
 
 @dataclass(frozen=True, slots=True)
 class ResponseHeadersMiddleware:
-    """An ASGI application that adds the headers to the responses of `app`, and rejects foreign Host headers.
+    """An ASGI application that adds the headers to the responses of `app`, the application with the pages."""
 
-    A page of another site can send requests to a loopback address under a host name of that site (DNS rebinding). The
-    Host header of such a request is that name.
-
-    Attributes:
-        app: the application with the pages.
-        hosts: the accepted hosts, without port; None accepts all.
-    """
-
-    app: AsgiApp
-    hosts: frozenset[str] | None = LOOPBACK_HOSTS
+    app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
 
-        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", ()), *HEADERS]
             await send(message)
 
-        if self.hosts is not None and not _names_host(scope, self.hosts):
-            await _send_misdirected(send_with_headers)
-            return
         await self.app(scope, receive, send_with_headers)
 
 
 @dataclass(frozen=True, slots=True)
 class HostCheckMiddleware:
-    """An ASGI application that rejects foreign Host headers, as `ResponseHeadersMiddleware` does.
+    """An ASGI application that passes requests to `app`, and rejects those with foreign Host headers.
+
+    A page of another site can send requests to a loopback address under a host name of that site (DNS rebinding). The
+    Host header of such a request is that name.
 
     Attributes:
         app: the application.
@@ -69,9 +53,9 @@ class HostCheckMiddleware:
         open_paths: the paths for which every Host header is accepted.
     """
 
-    app: AsgiApp
-    hosts: frozenset[str]
-    open_paths: frozenset[str]
+    app: ASGIApp
+    hosts: frozenset[str] = LOOPBACK_HOSTS
+    open_paths: frozenset[str] = frozenset()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""

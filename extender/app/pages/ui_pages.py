@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from extender.app.informers import Informers
 from extender.app.pages.watch_problems import list_unreadable_kinds, list_watch_problems
@@ -21,7 +22,7 @@ from extender.ui.live_feed import MAX_SHARE
 from extender.ui.live_source import ClusterAccess, LiveSource
 from extender.ui.mounted_pages import MountedPages
 from extender.ui.pages import make_app
-from extender.ui.response_headers import LOOPBACK_HOSTS, AsgiApp, ResponseHeadersMiddleware
+from extender.ui.response_headers import HostCheckMiddleware, ResponseHeadersMiddleware
 from extender.ui.scheduler_pages import SchedulerPages
 
 _SHARE_WITHOUT_DECISIONS: Final = 0.5
@@ -86,10 +87,10 @@ def make_pages_of_scheduler(scheduler: StandaloneScheduler, title: str) -> tuple
     return make_live_pages(source, lambda: scheduler.setup, scheduler=scheduler)
 
 
-def mount_scheduler_pages(app: AsgiApp, scheduler: StandaloneScheduler, title: str) -> MountedPages:
+def mount_scheduler_pages(app: ASGIApp, scheduler: StandaloneScheduler, title: str) -> MountedPages:
     """Return *app* with the pages of a scheduler; *title* is the name of the cluster."""
     pages, close = make_pages_of_scheduler(scheduler, title)
-    return MountedPages(app, ResponseHeadersMiddleware(pages, hosts=None), close)
+    return MountedPages(app, ResponseHeadersMiddleware(pages), close)
 
 
 def mount_extender_pages(
@@ -117,4 +118,5 @@ def mount_extender_pages(
     access = None if backend.informers is None else _make_access(backend.informers, SystemClock())
     source = LiveSource(title, backend.extender_service.verbs.cache, get_profiles, make_runtime, time.monotonic, access)
     pages, close = make_live_pages(source, get_setup, other_scheduler_names, backend.scheduler)
-    return MountedPages(backend.app, ResponseHeadersMiddleware(pages, None if authenticated else LOOPBACK_HOSTS), close)
+    checked_pages = pages if authenticated else HostCheckMiddleware(pages)
+    return MountedPages(backend.app, ResponseHeadersMiddleware(checked_pages), close)

@@ -5,12 +5,12 @@ from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from extender.ui.mounted_pages import MountedPages, find_pattern_of_pages
-from extender.ui.response_headers import AsgiApp, Receive, Scope, Send
 
 
-def make_recorder(name: str, calls: list[str]) -> AsgiApp:
+def make_recorder(name: str, calls: list[str]) -> ASGIApp:
     async def app(_scope: Scope, _receive: Receive, _send: Send) -> None:
         calls.append(name)
 

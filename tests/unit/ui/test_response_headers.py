@@ -8,8 +8,8 @@ from extender.ui.response_headers import HostCheckMiddleware, ResponseHeadersMid
 
 
 def make_client(hosts: frozenset[str] | None) -> TestClient:
-    middleware = ResponseHeadersMiddleware(PlainTextResponse("page"), hosts)
-    return TestClient(middleware)
+    page = PlainTextResponse("page")
+    return TestClient(ResponseHeadersMiddleware(page if hosts is None else HostCheckMiddleware(page, hosts)))
 
 
 LOOPBACK = frozenset(("127.0.0.1", "localhost", "[::1]"))
