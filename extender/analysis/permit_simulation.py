@@ -1,4 +1,6 @@
-"""Run Permit plugins in a simulation. The plugins may allow pods that wait. All other waiting pods time out at the end.
+"""Attempts to place a pod in a simulation, and the Permit plugins there, which may allow pods that wait.
+
+All other waiting pods time out at the end.
 
 Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPermitPlugins;
 pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
@@ -12,6 +14,7 @@ from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.config import durations
 from extender.cycle.binding_cycle import run_permit_plugins, run_unreserve_plugins
+from extender.cycle.decision import ScheduleFailure
 from extender.cycle.diagnosis import format_rejection_of_one_node
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
@@ -19,23 +22,29 @@ from extender.framework.status import Status, unschedulable_status
 
 
 @dataclass(frozen=True, slots=True)
-class LateRejection:
-    """The rejection of a pod by a Reserve or Permit plugin, at once or after a timeout.
+class Attempt:
+    """The outcome of one attempt to place a pod.
 
     Attributes:
-        reasons: the plugin's reasons.
-        message: the text of the pod's event.
+        pod: the pod.
+        node: the node on which the pod is assumed; empty if it was not placed.
+        reasons: the reasons why the pod was not placed, sorted, without node counts; empty if it was placed.
+        message: kube-scheduler's message; empty if the pod was placed.
+        failure: the failed scheduling cycle; None if another step rejected the pod, or if it was placed.
     """
 
-    reasons: tuple[str, ...]
-    message: str
+    pod: Pod
+    node: str = ""
+    reasons: tuple[str, ...] = ()
+    message: str = ""
+    failure: ScheduleFailure | None = None
 
 
-def make_late_rejection(status: Status) -> LateRejection:
-    """Return the rejection of a pod by *status*, which may also be an error."""
+def make_late_rejection(pod: Pod, status: Status) -> Attempt:
+    """Return the rejection of *pod* by a Reserve or Permit plugin with *status*, which may also be an error."""
     if not status.is_rejected:
-        return LateRejection((status.message,), status.message)
-    return LateRejection(tuple(sorted(status.reasons)), format_rejection_of_one_node(status))
+        return Attempt(pod, reasons=(status.message,), message=status.message)
+    return Attempt(pod, reasons=tuple(sorted(status.reasons)), message=format_rejection_of_one_node(status))
 
 
 @dataclass(slots=True)
@@ -43,10 +52,6 @@ class _WaitingPod:
     """An assumed pod that waits on Permit.
 
     Attributes:
-        pod: the pod.
-        node: the name of the node.
-        profile: the profile of the pod.
-        cycle_state: the cycle state.
         timeouts: the timeout in seconds of each plugin that makes the pod wait.
         reasons: the reasons why these plugins make the pod wait.
     """
@@ -68,7 +73,7 @@ class PermitSimulation:
         self._cache, self._runtime = cache, runtime
         self._waiting_pods: dict[str, _WaitingPod] = {}  # by uid
 
-    def run_permit(self, pod: Pod, node: str, profile: Profile, cycle_state: dict[str, Any]) -> LateRejection | None:
+    def run_permit(self, pod: Pod, node: str, profile: Profile, cycle_state: dict[str, Any]) -> Attempt | None:
         """Run the Permit plugins for an assumed pod. Return the rejection, or None if the pod is allowed or waits."""
         if not profile.permit_plugins:
             return None
@@ -86,7 +91,7 @@ class PermitSimulation:
             self._waiting_pods[pod_info.uid] = waiting_pod
             return None
         self.unreserve(pod, node, profile, cycle_state)
-        return make_late_rejection(status)
+        return make_late_rejection(pod, status)
 
     def _allow(self, plugin: str, uid: str) -> None:
         waiting_pod = self._waiting_pods.get(uid)
@@ -100,12 +105,12 @@ class PermitSimulation:
         run_unreserve_plugins(self._cache.make_pod_info(pod), node, profile, self._runtime, cycle_state)
         self._cache.forget(pod)
 
-    def time_out(self) -> Iterator[tuple[Pod, LateRejection]]:
-        """Time out all waiting pods, and yield each with its rejection."""
+    def time_out(self) -> Iterator[Attempt]:
+        """Time out all waiting pods, and yield the rejection of each."""
         for waiting_pod in self._waiting_pods.values():
             self.unreserve(waiting_pod.pod, waiting_pod.node, waiting_pod.profile, waiting_pod.cycle_state)
             plugin, timeout = min(waiting_pod.timeouts.items(), key=lambda item: item[1])
             text = f"rejected due to timeout after waiting {durations.render(timeout)} at plugin {plugin}"
             message = format_rejection_of_one_node(unschedulable_status(text))
-            yield waiting_pod.pod, LateRejection(waiting_pod.reasons, message)
+            yield Attempt(waiting_pod.pod, reasons=waiting_pod.reasons, message=message)
         self._waiting_pods.clear()

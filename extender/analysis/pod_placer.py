@@ -1,12 +1,11 @@
 """Place pods one after another with the scheduling cycle, for simulations, and undo the placements."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from extender.analysis.failed_attempts import FailedAttempts
-from extender.analysis.permit_simulation import PermitSimulation, make_late_rejection
+from extender.analysis.permit_simulation import Attempt, PermitSimulation, make_late_rejection
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins
@@ -18,25 +17,6 @@ from extender.cycle.pod_group_members import GroupDecision
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.cycle.scheduling_cycle import schedule_pod
 from extender.framework.profiles import Profile
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """The outcome of one attempt to place a pod.
-
-    Attributes:
-        pod: the pod.
-        node: the node on which the pod is assumed; empty if it was not placed.
-        reasons: the reasons why the pod was not placed, sorted, without node counts; empty if it was placed.
-        message: kube-scheduler's message; empty if the pod was placed.
-        failure: the failed scheduling cycle; None if another step rejected the pod, or if it was placed.
-    """
-
-    pod: Pod
-    node: str = ""
-    reasons: tuple[str, ...] = ()
-    message: str = ""
-    failure: ScheduleFailure | None = None
 
 
 class PodPlacer:
@@ -126,22 +106,18 @@ class PodPlacer:
             status = run_reserve_plugins(pod_info, node, snapshot, profile, self._runtime, cycle_state)
         if status is not None:
             self._permit_simulation.unreserve(pod, node, profile, cycle_state)
-            late_rejection = make_late_rejection(status)
-            return Attempt(pod, reasons=late_rejection.reasons, message=late_rejection.message)
+            return make_late_rejection(pod, status)
         self._cache.assume(make_assumed_pod(pod, node, profile, cycle_state), node)
         rejection = self._permit_simulation.run_permit(pod, node, profile, cycle_state)
         if rejection is not None:
-            return Attempt(pod, reasons=rejection.reasons, message=rejection.message)
+            return rejection
         attempt = Attempt(pod, node)
         self._placed.append((attempt, cycle_state))
         return attempt
 
     def time_out_permits(self) -> dict[str, Attempt]:
         """Time out the pods that wait on Permit; return the new outcome of each by the pod's key."""
-        attempts_by_key = {
-            pod.key: Attempt(pod, reasons=rejection.reasons, message=rejection.message)
-            for pod, rejection in self._permit_simulation.time_out()
-        }
+        attempts_by_key = {attempt.pod.key: attempt for attempt in self._permit_simulation.time_out()}
         self._placed = [entry for entry in self._placed if entry[0].pod.key not in attempts_by_key]
         return attempts_by_key
 

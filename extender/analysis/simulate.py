@@ -9,7 +9,8 @@ import msgspec
 from extender.analysis.evictions import evict_pods
 from extender.analysis.explanation.explain_json import DEFAULT_PREEMPTION
 from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods, sort_by_queue_order
-from extender.analysis.pod_placer import Attempt, PodPlacer, make_failed_attempt
+from extender.analysis.permit_simulation import Attempt
+from extender.analysis.pod_placer import PodPlacer, make_failed_attempt
 from extender.analysis.recorded_cluster import Recording
 from extender.analysis.required_kinds import format_missing_kinds, list_missing_kinds
 from extender.analysis.utilization import ClusterUsage, calculate_cluster_usage

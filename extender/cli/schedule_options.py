@@ -183,7 +183,7 @@ def _build_setup(parsed: ParsedFlags, gates: FeatureGates) -> wiring.SchedulerSe
 
 
 def _require_valid(configuration: Configuration) -> Configuration:
-    errors = validate_configuration(configuration)
+    errors = list(validate_configuration(configuration))
     if errors:
         raise ConfigError(errors)
     return configuration

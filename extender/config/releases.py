@@ -20,6 +20,8 @@ _MINOR_VERSION: Final = re.compile(r"v?(?P<major>\d{1,4})\.(?P<minor>\d{1,4})(?!
 class Release:
     """A minor release of Kubernetes, with the scheduling rules that no feature gate guards.
 
+    The defaults are the rules of the newest release.
+
     Attributes:
         version: the minor release, such as `1.37`.
         api_versions: by kind, the API version of each kind whose version differs between the releases.
@@ -81,41 +83,41 @@ class Release:
     api_versions: Mapping[str, str]
     later_extension_points: Mapping[str, frozenset[str]]
     pod_group_condition: str
-    activates_without_deletion: bool
-    observes_terminating_victims: bool
-    measures_evictions: bool
-    retries_bindings: bool
-    queues_pod_groups: bool
-    uses_placement_feasible: bool
-    updates_lists_in_group_cycle: bool
-    has_pod_group_post_filter: bool
-    checks_member_priorities: bool
-    has_group_victims: bool
-    counts_image_volumes: bool
-    takes_maximum_of_resize_sums: bool
-    replaces_namespace_selectors: bool
     pod_event_labels: Mapping[str, str]
-    splits_pod_events: bool
-    requeues_after_claim_deletion: bool
-    reevaluates_gated_pods: bool
     unschedulable_queue_name: str
-    one_anti_affinity_term_suffices: bool
-    reports_missing_deallocation: bool
-    reports_preemption: bool
-    stops_at_violated_budget: bool
-    nominates_gated_pods: bool
-    applies_rules_without_selector: bool
-    compares_all_distinct_devices: bool
-    separates_counters_by_driver: bool
-    restricts_counter_slices: bool
-    keeps_exhausted_devices: bool
-    counts_shares_without_capacity: bool
-    checks_capacity_amounts: bool
-    checks_device_limit_by_request: bool
-    clears_requests_of_common_config: bool
-    explains_selector_errors: bool
-    supports_skipped_operations: bool
-    reads_list_attributes: bool
+    activates_without_deletion: bool = True
+    observes_terminating_victims: bool = True
+    measures_evictions: bool = True
+    retries_bindings: bool = True
+    queues_pod_groups: bool = True
+    uses_placement_feasible: bool = True
+    updates_lists_in_group_cycle: bool = True
+    has_pod_group_post_filter: bool = True
+    checks_member_priorities: bool = True
+    has_group_victims: bool = True
+    counts_image_volumes: bool = True
+    takes_maximum_of_resize_sums: bool = True
+    replaces_namespace_selectors: bool = True
+    splits_pod_events: bool = True
+    requeues_after_claim_deletion: bool = True
+    reevaluates_gated_pods: bool = True
+    one_anti_affinity_term_suffices: bool = True
+    reports_missing_deallocation: bool = False
+    reports_preemption: bool = True
+    stops_at_violated_budget: bool = True
+    nominates_gated_pods: bool = True
+    applies_rules_without_selector: bool = False
+    compares_all_distinct_devices: bool = True
+    separates_counters_by_driver: bool = True
+    restricts_counter_slices: bool = True
+    keeps_exhausted_devices: bool = True
+    counts_shares_without_capacity: bool = True
+    checks_capacity_amounts: bool = True
+    checks_device_limit_by_request: bool = True
+    clears_requests_of_common_config: bool = True
+    explains_selector_errors: bool = True
+    supports_skipped_operations: bool = True
+    reads_list_attributes: bool = True
 
     @property
     def minor_version(self) -> tuple[int, int]:
@@ -178,41 +180,8 @@ RELEASE_1_37: Final = Release(
     api_versions={"PodGroup": "scheduling.k8s.io/v1beta1", "DeviceTaintRule": "resource.k8s.io/v1"},
     later_extension_points={},
     pod_group_condition="PodGroupInitiallyScheduled",
-    activates_without_deletion=True,
-    observes_terminating_victims=True,
-    measures_evictions=True,
-    retries_bindings=True,
-    queues_pod_groups=True,
-    uses_placement_feasible=True,
-    updates_lists_in_group_cycle=True,
-    has_pod_group_post_filter=True,
-    checks_member_priorities=True,
-    has_group_victims=True,
-    counts_image_volumes=True,
-    takes_maximum_of_resize_sums=True,
-    replaces_namespace_selectors=True,
     pod_event_labels={},
-    splits_pod_events=True,
-    requeues_after_claim_deletion=True,
-    reevaluates_gated_pods=True,
     unschedulable_queue_name="unschedulableEntities",
-    one_anti_affinity_term_suffices=True,
-    reports_missing_deallocation=False,
-    reports_preemption=True,
-    stops_at_violated_budget=True,
-    nominates_gated_pods=True,
-    applies_rules_without_selector=False,
-    compares_all_distinct_devices=True,
-    separates_counters_by_driver=True,
-    restricts_counter_slices=True,
-    keeps_exhausted_devices=True,
-    counts_shares_without_capacity=True,
-    checks_capacity_amounts=True,
-    checks_device_limit_by_request=True,
-    clears_requests_of_common_config=True,
-    explains_selector_errors=True,
-    supports_skipped_operations=True,
-    reads_list_attributes=True,
 )
 
 RELEASES: Final[Mapping[str, Release]] = MappingProxyType(

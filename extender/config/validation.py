@@ -32,11 +32,6 @@ REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimit
 _REMOVED_ERROR: Final = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
 
 
-def validate_configuration(configuration: Configuration) -> list[FieldError]:
-    """Return all errors in kube-scheduler's order, except errors in plugin arguments."""
-    return list(_validate(configuration))
-
-
 def make_invalid_value_error(path: str, value: object, detail: str) -> FieldError:
     """Return a field error like upstream's field.Invalid."""
     return FieldError(path, invalid_value(value, detail))
@@ -51,7 +46,8 @@ def validate_extended_resource_name(name: str) -> list[str]:
     return errors if errors or is_extended_resource(name) else ["is an invalid extended resource name"]
 
 
-def _validate(configuration: Configuration) -> Iterator[FieldError]:
+def validate_configuration(configuration: Configuration) -> Iterator[FieldError]:
+    """Yield all errors in kube-scheduler's order, except errors in plugin arguments."""
     yield from _validate_client_connection(configuration.client_connection)
     yield from _validate_leader_election(configuration.leader_election)
     if configuration.parallelism <= 0:

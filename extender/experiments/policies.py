@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
 
 from extender.app import wiring
 from extender.config import load
+from extender.config.did_you_mean import find_closest_name
 from extender.config.model import API_VERSION, KIND
 from extender.framework.profile_builder import get_extension_points
 from extender.plugins.gpu_share.args import FILL, SCORE_POLICIES
@@ -52,9 +52,8 @@ def find_policies(names: Iterable[str]) -> list[Policy]:
     policies = []
     for name in dict.fromkeys(names):
         if name not in POLICIES and (name not in plugins or name == "GpuShare"):
-            names_by_lower_case = {known_name.lower(): known_name for known_name in (*POLICIES, *plugins)}
-            suggestions = get_close_matches(name.lower(), names_by_lower_case, n=1)
-            hint = f"; did you mean {names_by_lower_case[suggestions[0]]}?" if suggestions else "."
+            suggestion = find_closest_name(name, (*POLICIES, *plugins))
+            hint = f"; did you mean {suggestion}?" if suggestion else "."
             raise UnknownPolicyError(
                 f'there is no policy "{name}"{hint} Use {", ".join(POLICIES)} or a Score plugin that is installed'
                 + "".join(f"; {error}" for error in plugin_errors)

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Callable
 
-from extender.analysis.pod_placer import Attempt, PodPlacer
+from extender.analysis.permit_simulation import Attempt
+from extender.analysis.pod_placer import PodPlacer
 from extender.answers.planning import FitCount, StoppingNodes
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache

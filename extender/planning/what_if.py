@@ -7,7 +7,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods, sort_by_queue_order
-from extender.analysis.pod_placer import Attempt, PodPlacer
+from extender.analysis.permit_simulation import Attempt
+from extender.analysis.pod_placer import PodPlacer
 from extender.answers.planning import (
     EvictedPodResult,
     MovedPodResult,

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods, sort_by_queue_order
-from extender.analysis.pod_placer import Attempt, PodPlacer, make_failed_attempt
+from extender.analysis.permit_simulation import Attempt
+from extender.analysis.pod_placer import PodPlacer, make_failed_attempt
 from extender.answers.rebalance import PodPlacement
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
