@@ -15,9 +15,6 @@ class AlikePods:
     Alike pods have the same namespace, labels, owners and spec. If a plugin of the profile may read annotations, as
     those of third parties do, the annotations are equal too. A pod has no alike if it is a member of a pod group, if it
     is nominated, or if it has objects of its own: ephemeral volumes or resource claims.
-
-    Args:
-        profiles: the profiles by scheduler name.
     """
 
     __slots__ = ("_reads_annotations",)

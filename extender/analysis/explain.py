@@ -151,15 +151,7 @@ def add_missing_kinds(
     recorded_kinds: Collection[str],
     unreadable_kinds: Mapping[str, str],
 ) -> PodReport:
-    """Return *report* with the kinds that are not recorded although it depends on them.
-
-    Args:
-        report: the explanation.
-        pod: the explained pod.
-        profile: the pod's profile.
-        recorded_kinds: the kinds that are recorded.
-        unreadable_kinds: the kinds that could not be read, with the reason.
-    """
+    """Return *report* with the kinds that are not recorded although it depends on them."""
     explanation = report.explanation
     if explanation.pre_enqueue_status is not None:
         return dataclasses.replace(report, missing_kinds=(), unreadable_kinds=unreadable_kinds)

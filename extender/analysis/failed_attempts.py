@@ -13,10 +13,6 @@ class FailedAttempts:
     """The failed scheduling cycles since the last write to a cache, by kind of pod.
 
     A cycle whose PostFilter plugin made a plan is not stored, because the plan may be selected by chance.
-
-    Args:
-        cache: the cache with the cluster.
-        profiles: the profiles by scheduler name.
     """
 
     __slots__ = ("_alike_pods", "_cache", "_failures", "_write_count")

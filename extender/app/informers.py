@@ -86,11 +86,7 @@ def _describe_unsynced_kinds(reflectors: Mapping[type[KubernetesObject], Reflect
 
 
 class Informers:
-    """The informers of one process.
-
-    Attributes:
-        reflectors: the reflectors by kind.
-    """
+    """The informers of one process."""
 
     def __init__(
         self,
@@ -169,10 +165,6 @@ class Informers:
 
     async def extend(self, setup: SchedulerSetup, timeout_seconds: float) -> None:
         """Start informers for the additional kinds that *setup* reads, and wait until the kinds are listed.
-
-        Args:
-            setup: the new configuration.
-            timeout_seconds: the time limit.
 
         Raises:
             SyncTimeoutError: a kind was not listed in time; all additional informers are stopped.

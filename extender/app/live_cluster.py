@@ -40,12 +40,7 @@ class _NominationHandler(EventHandler):
 
 
 class _PodObservingDispatcher(ClusterEventDispatcher):
-    """Applies changes to the cache, and calls a function with each changed pod.
-
-    Attributes:
-        on_pod_change: the function for new and changed pods.
-        on_pod_delete: the function for deleted pods.
-    """
+    """Applies changes to the cache, and calls a function with each changed pod."""
 
     __slots__ = ("on_pod_change", "on_pod_delete")
 

@@ -30,14 +30,7 @@ USER_AGENT: Final = f"extender/{__version__} ({platform.system().lower()}/{platf
 
 @dataclass(slots=True)
 class Telemetry:
-    """The metrics and health checks of a scheduler process.
-
-    Attributes:
-        metrics: the metrics of the page `/metrics`.
-        health_metrics: the metrics of the page `/metrics/slis`.
-        health: the health checks of the probes.
-        start_time: the process's start time, in seconds since 1970.
-    """
+    """The metrics and health checks of a scheduler process; `start_time` is in seconds since 1970."""
 
     metrics: SchedulerMetrics
     health_metrics: HealthMetrics

@@ -38,11 +38,7 @@ class ActiveConfig:
 
 
 class Credentials:
-    """Loads credentials and caches them, for the tasks of one event loop: one task loads, the others wait.
-
-    Attributes:
-        clock: the clock of expiry times.
-    """
+    """Loads credentials and caches them, for the tasks of one event loop: one task loads, the others wait."""
 
     def __init__(self, source: CredentialSource, clock: Clock) -> None:
         self._source = source

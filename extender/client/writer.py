@@ -113,11 +113,7 @@ DEFAULT_OPTIONS: Final = WriteOptions()
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Reads and writes objects by name.
-
-    Attributes:
-        transport: the transport of the requests.
-    """
+    """Reads and writes objects by name."""
 
     transport: Transport
 

@@ -18,14 +18,7 @@ from extender.extender_api.request_limits import RequestError, check_resource_na
 
 @dataclass(frozen=True, slots=True)
 class RequestedNodes:
-    """The nodes of one request.
-
-    Attributes:
-        snapshot: the snapshot with these nodes.
-        runtime: the runtime that runs the plugins on the snapshot.
-        node_names: the names in the order of the request.
-        rows, known_mask, unknown_count: see `NodeRows`.
-    """
+    """The nodes of one request."""
 
     snapshot: Snapshot
     runtime: PluginRuntime

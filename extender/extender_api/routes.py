@@ -84,12 +84,7 @@ class ExtenderService:
 
 @dataclass(frozen=True, slots=True)
 class _VerbMiddleware:
-    """Calls the endpoint of a verb without searching its route, which a request for another path or method reaches.
-
-    Attributes:
-        app: the next application.
-        endpoints: the endpoints by path.
-    """
+    """Calls the endpoint of a verb without searching its route, which a request for another path or method reaches."""
 
     app: ASGIApp
     endpoints: Mapping[str, VerbEndpoint]

@@ -49,12 +49,7 @@ class _PendingAction:
 
 @dataclass(slots=True)
 class Kubelets:
-    """The kubelets of all nodes of one API.
-
-    Attributes:
-        api: the API with the pods and nodes.
-        timing: the durations of the actions.
-    """
+    """The kubelets of all nodes of one API."""
 
     api: Api
     timing: KubeletTiming = field(default_factory=KubeletTiming)

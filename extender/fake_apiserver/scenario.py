@@ -49,14 +49,7 @@ class Step(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
 
 class Scenario(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The initial objects of a cluster, and the steps that change them.
-
-    Attributes:
-        title: the title, one line.
-        duration_seconds: the duration of the scenario.
-        objects: the manifests of the initial objects.
-        steps: the steps in order of time.
-    """
+    """The initial objects of a cluster, and the steps that change them."""
 
     title: str
     duration_seconds: float

@@ -89,12 +89,7 @@ class BuildInfo:
 
 
 class SchedulerMetrics(ClientMetrics):
-    """All metrics of a standalone scheduler.
-
-    Attributes:
-        registry: the registry with all families.
-        plugin_metrics: the metrics of plugin calls.
-    """
+    """All metrics of a standalone scheduler."""
 
     def __init__(
         self,

@@ -160,11 +160,7 @@ class WhatIfRunner:
 
 @dataclass(slots=True)
 class _ScenarioRun:
-    """A scenario in progress.
-
-    Attributes:
-        new_pods: the pods that the scenario created.
-    """
+    """A scenario in progress."""
 
     cache: Cache
     scenario: Scenario

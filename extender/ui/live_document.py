@@ -59,11 +59,7 @@ class LiveDocument:
 class SchedulerView:
     """The parts of a running scheduler that the pages read.
 
-    Attributes:
-        queue: the scheduling queue.
-        attempt_history: the last attempts.
-        get_cache_age: returns the seconds since the API server's last response for the kind that waited longest.
-        clock: the system clock.
+    `get_cache_age` returns the seconds since the last response of the API server for the kind that waited longest.
     """
 
     queue: SchedulingQueue
@@ -114,11 +110,7 @@ def _make_queue_row(pod: QueuedPodInfo, now: float) -> list[LiveCell]:
 
 @dataclass(slots=True)
 class DecisionsDocumentMaker:
-    """Makes the document of the page Decisions, and stores one cache age per document for its plot.
-
-    Attributes:
-        view: the scheduler.
-    """
+    """Makes the document of the page Decisions, and stores one cache age per document for its plot."""
 
     view: SchedulerView
     _cache_ages: list[float] = field(default_factory=list)

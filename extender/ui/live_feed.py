@@ -20,9 +20,6 @@ class LiveFeed:
     """Makes documents while there are streams, and sends each of them to all streams.
 
     A slow reader misses documents. No document is stored for it.
-
-    Attributes:
-        stream_count: the number of streams.
     """
 
     def __init__(

@@ -239,13 +239,7 @@ class Pages:
         return self.render("error.html", 404, message="; ".join(lines))
 
     def render(self, template: str, status: int = 200, **values: Any) -> Response:
-        """Return a page.
-
-        Args:
-            template: the name of the template.
-            status: the status of the response.
-            **values: the variables of the template.
-        """
+        """Return a page."""
         context: Mapping[str, Any] = {
             **values,
             "prefix": PREFIX,

@@ -39,15 +39,7 @@ class RecordedSource:
         gates: FeatureGates,
         command_options: str = "",
     ) -> None:
-        """Load the recording.
-
-        Args:
-            recording: the recorded cluster.
-            profiles: the profiles by scheduler name.
-            runtime: the plugin runtime.
-            gates: the feature gates.
-            command_options: see the class.
-        """
+        """Load the recording."""
         self.title = ", ".join(recording.sources)
         self.command_options, self.is_live = command_options, False
         self._recording, self._profiles, self._gates = recording, profiles, gates

@@ -66,13 +66,7 @@ class ReasonGroup:
 
 @dataclass(frozen=True, slots=True)
 class OtherScheduler:
-    """The pending pods of a scheduler without a profile.
-
-    Attributes:
-        name: the scheduler name.
-        pod_count: the number of pods.
-        keys: the keys of the first pods.
-    """
+    """The number of pending pods of a scheduler without a profile, and the keys of the first ones."""
 
     name: str
     pod_count: int

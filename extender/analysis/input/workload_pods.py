@@ -121,15 +121,7 @@ def count_replicas(workload: Workload) -> int:
 
 
 def is_controlled_by(pod: Pod, kind: str, namespace: str, name: str, replica_sets: Mapping[str, ReplicaSet]) -> bool:
-    """Return whether a workload controls *pod*; a deployment does so through a replica set.
-
-    Args:
-        pod: the pod.
-        kind: the kind of the workload, such as `Deployment`.
-        namespace: the namespace of the workload.
-        name: the name of the workload.
-        replica_sets: the replica sets by `namespace/name`.
-    """
+    """Return whether a workload controls *pod*; a deployment does so through a replica set."""
     owner = pod.metadata.controller
     if owner is None or pod.metadata.namespace != namespace:
         return False

@@ -18,10 +18,6 @@ def list_watch_problems(informers: Informers, clock: Clock) -> list[str]:
     The first line names the kinds that are being read for the first time, so that the pages are incomplete.
 
     A kind that the API server does not serve is no problem.
-
-    Args:
-        informers: the watches.
-        clock: the clock of the reflectors.
     """
     lost = dict[str, list[Reflector[Any]]]()
     unread = [each for each in informers.reflectors.values() if not each.synced.is_set() and not each.last_error]

@@ -29,15 +29,7 @@ ProgressCallback = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """The live cluster and the pods that a command is about.
-
-    Attributes:
-        kubeconfig: the value of `--kubeconfig`.
-        context: the value of `--context`.
-        namespace: the value of `--namespace`.
-        all_namespaces: the value of `--all-namespaces`.
-        selector: the value of `--selector`.
-    """
+    """The live cluster and the pods that a command is about."""
 
     kubeconfig: str = ""
     context: str = ""
@@ -98,14 +90,7 @@ class ClusterOptions:
 
 @dataclass(frozen=True, slots=True)
 class InputOptions:
-    """The options of all commands that read a cluster.
-
-    Attributes:
-        config: the value of `--config`.
-        feature_gates: the values of `--feature-gates`.
-        emulated_version: the value of `--emulated-version`.
-        override: whether a later object replaces an earlier object of the same kind and name.
-    """
+    """The options of all commands that read a cluster."""
 
     config: str = ""
     feature_gates: Sequence[str] = ()

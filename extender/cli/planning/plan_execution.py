@@ -24,13 +24,7 @@ DEFAULT_TIMEOUT_SECONDS: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class PlanExecution:
-    """How a plan is carried out.
-
-    Attributes:
-        setup: the configuration of the scheduler.
-        cluster_options: the live cluster.
-        timeout, seed, verbose: the values of the flags.
-    """
+    """How a plan is carried out."""
 
     setup: SchedulerSetup
     cluster_options: ClusterOptions

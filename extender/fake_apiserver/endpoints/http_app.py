@@ -61,12 +61,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class HttpApp:
-    """The ASGI application, which handles the requests for all paths.
-
-    Attributes:
-        api: the API.
-        faults: the injector of faults.
-    """
+    """The ASGI application, which handles the requests for all paths."""
 
     def __init__(
         self,

@@ -73,12 +73,7 @@ class RequestInfo:
 
 
 def parse_request(method: str, path: str, query: Mapping[str, str]) -> RequestInfo:
-    """Parse a request.
-
-    Args:
-        method: the HTTP method.
-        path: the path, percent-encoded.
-        query: the query parameters.
+    """Parse a request; *path* is percent-encoded.
 
     Raises:
         StatusError: 404 for an unknown path; 405 for an unsupported verb.

@@ -30,13 +30,7 @@ class VerbResult(NamedTuple):
 
 
 def execute(api: Api, request: RequestInfo, body: Any, media_type: str) -> VerbResult:
-    """Execute a request with any verb except list and watch.
-
-    Args:
-        api: the API.
-        request: the request.
-        body: the object, the DeleteOptions or the patch; a list for a JSON patch.
-        media_type: the media type of the body.
+    """Execute a request with any verb except list and watch. *body* is the object, the DeleteOptions or the patch.
 
     Raises:
         StatusError: the request fails.

@@ -52,12 +52,6 @@ class Watch:
     ) -> None:
         """Validate the request without starting the watch.
 
-        Args:
-            store: the store to watch.
-            request: the request.
-            closing: is set when the server stops.
-            bookmark_seconds: the interval between bookmarks.
-
         Raises:
             StatusError: 400, 422, or 504 if the requested resource version is in the future.
         """

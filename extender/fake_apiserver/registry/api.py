@@ -41,12 +41,7 @@ _INITIAL_NAMESPACES: Final = (DEFAULT_NAMESPACE, "kube-node-lease", "kube-public
 
 
 class Api:
-    """The operations of the Kubernetes API on the objects of one store.
-
-    Attributes:
-        store: the store of the objects.
-        clock: the clock for timestamps.
-    """
+    """The operations of the Kubernetes API on the objects of one store."""
 
     def __init__(self, store: Store | None = None, clock: Clock | None = None, seed: int = 0) -> None:
         """Create the initial objects of a cluster: four namespaces and two priority classes.

@@ -94,9 +94,6 @@ class Store:
     """The objects of all resources.
 
     The storage key of a resource is `ApiResource.storage_key`, such as `pods` or `leases.coordination.k8s.io`.
-
-    Attributes:
-        resource_version: the resource version of the last write.
     """
 
     def __init__(self, history_limit: int = HISTORY_LIMIT) -> None:

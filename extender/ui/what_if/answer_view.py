@@ -16,14 +16,7 @@ MAX_ROWS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class PodTable:
-    """A table of pods.
-
-    Attributes:
-        title: the title, with the number of pods.
-        columns: the titles of the columns.
-        rows: the first rows.
-        omitted: the number of the other rows.
-    """
+    """A table of the first pods. The title counts all of them, and `omitted` those that are not in `rows`."""
 
     title: str
     columns: tuple[str, ...]

@@ -45,13 +45,7 @@ Render = Callable[..., Response]
 
 @dataclass(frozen=True, slots=True)
 class WhatIfPage:
-    """The handlers. They run in the event loop.
-
-    Attributes:
-        source: the cluster.
-        answers: answers the questions.
-        render: renders a page.
-    """
+    """The handlers. They run in the event loop."""
 
     source: PageSource
     answers: WhatIfAnswers
