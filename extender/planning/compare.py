@@ -6,7 +6,14 @@ from time import perf_counter
 
 from extender.analysis.pending_pods import list_pending_pods
 from extender.analysis.pod_placer import PodPlacer
-from extender.analysis.simulate import DEFAULT_OPTIONS, PodPlacement, Simulation, SimulationOptions, simulate
+from extender.analysis.simulate import (
+    DEFAULT_OPTIONS,
+    PodPlacement,
+    ProgressCallback,
+    Simulation,
+    SimulationOptions,
+    simulate,
+)
 from extender.cache.cache import Cache
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
@@ -91,7 +98,7 @@ def compare(
     first: ConfiguredCluster,
     second: ConfiguredCluster,
     options: SimulationOptions = DEFAULT_OPTIONS,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Place the pending pods of the cluster with each of two configurations.
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods, sort_by_queue_order
 from extender.analysis.permit_simulation import Attempt
 from extender.analysis.pod_placer import PodPlacer
+from extender.analysis.simulate import ProgressCallback
 from extender.answers.planning import (
     EvictedPodResult,
     MovedPodResult,
@@ -41,9 +42,6 @@ _RULES_ABOUT_PODS: Final = frozenset(("InterPodAffinity", "PodTopologySpread"))
 Source: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go, InterPodAffinity.EventsToRegister;
 pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, PodTopologySpread.EventsToRegister (1.36).
 """
-
-ProgressCallback = Callable[[int, int], None]
-"""A function that is called after each pod with the number of processed pods and the number of all pods."""
 
 
 class WhatIfRunner:

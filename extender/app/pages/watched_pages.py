@@ -13,7 +13,7 @@ from extender import __version__
 from extender.analysis.input.input_errors import UnreadableError
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.app.cluster_reader import make_credentials_error
+from extender.app.cluster_reader import ReadProgress, make_credentials_error
 from extender.app.informers import Informers
 from extender.app.live_cluster import LiveCluster
 from extender.app.pages.ui_pages import make_live_pages
@@ -30,9 +30,6 @@ _REQUIRED_KINDS: Final = (Node, Pod)
 
 _SYNC_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.05
-
-ReadProgress = Callable[[int, int], None]
-"""A function that is called with the number of listed kinds and the number of kinds to list."""
 
 
 @dataclass(frozen=True, slots=True)

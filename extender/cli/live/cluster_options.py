@@ -1,7 +1,7 @@
 """The options that select a live cluster and its pods, with the meaning that they have in kubectl."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -22,9 +22,6 @@ from extender.cli.recording_options import (
 from extender.cli.terminal import ProgressBar, write_error
 from extender.client.errors import CredentialsError
 from extender.client.kubeconfig import CredentialSource, load_context_namespace
-
-ProgressCallback = Callable[[int, int], None]
-"""A function that is called with the number of listed kinds and the number of kinds to list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +125,7 @@ def read_cluster_inputs(
     selection = options.make_selection(names, live=not files)
     if files:
         return _read_files(files, input_options, options), selection
-
-    def read(reader: Any, setup: SchedulerSetup, progress: ProgressCallback) -> Recording:
-        recording: Recording = reader.read_cluster_for_pods(
-            options.credential_source, selection, setup.profiles, progress
-        )
-        return recording
-
-    return _read_live_cluster(input_options, options, read), selection
+    return _read_live_cluster(input_options, options, selection), selection
 
 
 def read_cluster(
@@ -154,11 +144,7 @@ def read_cluster(
     if files:
         return _read_files(files, input_options, options)
 
-    def read(reader: Any, _: SchedulerSetup, progress: ProgressCallback) -> Recording:
-        recording: Recording = reader.read_cluster_kinds(options.credential_source, RECORDED_KINDS, progress)
-        return recording
-
-    cluster = _read_live_cluster(input_options, options, read)
+    cluster = _read_live_cluster(input_options, options, None)
     warn_about_unreadable_kinds(cluster.recording)
     return cluster
 
@@ -180,17 +166,16 @@ def _read_files(files: Sequence[str], input_options: InputOptions, options: Clus
     )
 
 
-def _read_live_cluster(
-    input_options: InputOptions,
-    options: ClusterOptions,
-    read_recording: Callable[[Any, SchedulerSetup, ProgressCallback], Recording],
-) -> Cluster:
-    """Load the configuration, then call *read_recording* with the module `cluster_reader`, the setup and a callback."""
+def _read_live_cluster(input_options: InputOptions, options: ClusterOptions, selection: PodSelection | None) -> Cluster:
+    """Read the kinds on which the scheduling of the selected pods depends; without *selection*, all recorded kinds."""
     # The client of the API server is imported only here: commands on files start in less time without it.
-    reader: Any = import_module("extender.app.cluster_reader")
-    setup = load_setup_for_live_cluster(input_options, options)
+    cluster_reader: Any = import_module("extender.app.cluster_reader")
+    setup, source = load_setup_for_live_cluster(input_options, options), options.credential_source
     with ProgressBar("kinds") as progress_bar:
-        recording = read_recording(reader, setup, progress_bar.show)
+        if selection is None:
+            recording = cluster_reader.read_cluster_kinds(source, RECORDED_KINDS, progress_bar.show)
+        else:
+            recording = cluster_reader.read_cluster_for_pods(source, selection, setup.profiles, progress_bar.show)
     return Cluster(convert_coscheduling_groups(recording, setup.gates), setup)
 
 
@@ -202,8 +187,8 @@ def load_setup_for_live_cluster(input_options: InputOptions, options: ClusterOpt
         InputError: the configuration is invalid.
         UnreadableError: the release of the live cluster cannot be read.
     """
-    reader: Any = import_module("extender.app.cluster_reader")
+    cluster_reader: Any = import_module("extender.app.cluster_reader")
     versions = input_options.emulated_versions
-    server_version = "" if versions else reader.read_kubernetes_version(options.credential_source)
+    server_version = "" if versions else cluster_reader.read_kubernetes_version(options.credential_source)
     gates = parse_gates_of_recorded_release(server_version, versions, input_options.feature_gates)
     return load_setup_for_recording(input_options.config, Recording(), gates)
