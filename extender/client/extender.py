@@ -1,11 +1,6 @@
 """The client of a configured HTTP extender: filter, prioritize, preempt and bind.
 
 Responses are validated without the state of the cluster; `scheduler` applies them.
-
-Source: pkg/scheduler/scheduler.go, buildExtenders, newPodInformer; pkg/scheduler/extender.go, HTTPExtender.send,
-HTTPExtender.Filter, HTTPExtender.IsInterested; kube-scheduler/extender/v1/types.go, ExtenderArgs,
-ExtenderFilterResult, HostPriorityList; pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, prioritizeNodes,
-Scheduler.extendersBinding (1.36).
 """
 
 import re
@@ -153,7 +148,8 @@ class HttpExtender:
             ExtenderError: the call failed, or the extender returned a node that was not requested.
 
         Source: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders; pkg/scheduler/extender.go,
-        HTTPExtender.Filter; pkg/scheduler/framework/interface.go, NewDefaultNodeToStatus (1.36).
+        HTTPExtender.Filter; kube-scheduler/extender/v1/types.go, ExtenderFilterResult;
+        pkg/scheduler/framework/interface.go, NewDefaultNodeToStatus (1.36).
         """
         fields = _decode_fields(await self._post_args(self.config.filter_verb, args))
         error = _decode_field(fields, "error", str)

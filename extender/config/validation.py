@@ -1,12 +1,7 @@
 """Validation of a configuration with kube-scheduler's messages.
 
-Source: pkg/scheduler/apis/config/validation/validation.go, ValidateKubeSchedulerConfiguration,
-validateCommonQueueSort, invalidPluginsByVersion; component-base/config/v1alpha1/defaults.go,
-RecommendedDefaultLeaderElectionConfiguration; pkg/scheduler/apis/config/v1/defaults.go,
-SetDefaults_KubeSchedulerConfiguration; kube-scheduler/config/v1/types.go,
-KubeSchedulerConfiguration.DelayCacheUntilActive, Plugins, PluginConfig.decodeNestedObjects;
-cmd/kube-scheduler/app/options/configfile.go, loadConfig, LogOrWriteConfig; pkg/scheduler/extender.go, makeTransport,
-NewHTTPExtender (1.36).
+Source: pkg/scheduler/apis/config/validation/validation.go, ValidateKubeSchedulerConfiguration, validateExtenders,
+invalidPluginsByVersion (1.36).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

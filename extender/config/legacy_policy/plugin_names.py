@@ -1,26 +1,4 @@
-"""The plugins that implement each predicate and priority, and the order of the predicates.
-
-Source: pkg/scheduler/algorithm/predicates/predicates.go, predicatesOrdering, CheckNodeConditionPredicate,
-CheckNodeUnschedulablePredicate (1.14); pkg/scheduler/framework/plugins/nodelabel/node_label.go, NodeLabel.Filter,
-NodeLabel.Score; pkg/scheduler/framework/plugins/serviceaffinity/service_affinity.go, ServiceAffinity.Filter,
-ServiceAffinity.updateNodeScoresForLabel; pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go,
-getMaxEBSVolume, defaultMaxGCEPDVolumes, defaultMaxAzureDiskVolumes (1.21);
-pkg/scheduler/algorithm/predicates/csi_volume_predicate.go, CSIMaxVolumeLimitChecker.attachableLimitPredicate (1.14);
-pkg/scheduler/framework/plugins/legacy_registry.go, EvenPodsSpreadPred, LegacyRegistry.ProcessPriorityPolicy,
-EvenPodsSpreadPriority (1.21); pkg/scheduler/core/generic_scheduler.go, EqualPriorityMap (1.14);
-pkg/scheduler/framework/plugins/selectorspread/selector_spread.go, SelectorSpread.NormalizeScore (1.21);
-pkg/scheduler/algorithm/priorities/interpod_affinity.go, InterPodAffinity.CalculateInterPodAffinityPriority (1.14);
-pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastRequestedScore;
-pkg/scheduler/framework/plugins/noderesources/most_allocated.go, mostRequestedScore (1.21);
-pkg/scheduler/algorithm/priorities/balanced_resource_allocation.go, balancedResourceScorer (1.14);
-pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go,
-buildRequestedToCapacityRatioScorerFunction;
-pkg/scheduler/framework/plugins/nodepreferavoidpods/node_prefer_avoid_pods.go, NodePreferAvoidPods.Score (1.21);
-pkg/scheduler/algorithm/priorities/node_affinity.go, CalculateNodeAffinityPriorityMap;
-pkg/scheduler/algorithm/priorities/taint_toleration.go, ComputeTaintTolerationPriorityMap;
-pkg/scheduler/algorithm/priorities/image_locality.go, calculatePriority;
-pkg/scheduler/algorithm/priorities/resource_limits.go, ResourceLimitsPriorityMap (1.14).
-"""
+"""The plugins that implement each predicate and priority, and the order of the predicates."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -59,7 +37,11 @@ PLUGINS_BY_PREDICATE: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The plugins by predicate, in the execution order of the predicates.
 
-Source: pkg/scheduler/algorithm/predicates/predicates.go, predicatesOrdering (1.14).
+Source: pkg/scheduler/algorithm/predicates/predicates.go, predicatesOrdering, CheckNodeConditionPredicate,
+CheckNodeUnschedulablePredicate; pkg/scheduler/algorithm/predicates/csi_volume_predicate.go,
+CSIMaxVolumeLimitChecker.attachableLimitPredicate (1.14); pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go,
+getMaxEBSVolume, defaultMaxGCEPDVolumes, defaultMaxAzureDiskVolumes;
+pkg/scheduler/framework/plugins/legacy_registry.go, EvenPodsSpreadPred (1.21).
 """
 
 PREDICATE_ALIASES: Final[Mapping[str, str]] = {"PodFitsPorts": "PodFitsHostPorts", "PodFitsHost": "HostName"}

@@ -1,9 +1,7 @@
 """The plugins that a Policy requests, with weights and arguments.
 
-Source: pkg/scheduler/factory.go, Configurator.createFromConfig (1.21);
-pkg/scheduler/algorithm/predicates/predicates.go, predicatesOrdering (1.14);
-pkg/scheduler/framework/plugins/legacy_registry.go, NewLegacyRegistry, validatePredicate,
-LegacyRegistry.ProcessPredicatePolicy (1.21); pkg/scheduler/api/validation/validation.go, ValidatePolicy (1.14).
+Source: pkg/scheduler/factory.go, Configurator.createFromConfig;
+pkg/scheduler/framework/plugins/legacy_registry.go, NewLegacyRegistry (1.21).
 """
 
 from collections.abc import Mapping, Sequence
