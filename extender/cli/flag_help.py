@@ -1,12 +1,15 @@
 """The help text of a command with many flags: description, flags in groups, examples."""
 
+import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
 
 from extender.cli.pflag import Flag
 
 
-def format_help(usage: str, description: str, groups: Mapping[str, Sequence[Flag]], epilog: str, width: int) -> str:
+def format_help(
+    usage: str, description: str, groups: Mapping[str, Sequence[Flag]], epilog: str, width: int | None = None
+) -> str:
     """Return the help text.
 
     Args:
@@ -14,8 +17,10 @@ def format_help(usage: str, description: str, groups: Mapping[str, Sequence[Flag
         description: the paragraphs above the flags, separated by empty lines.
         groups: the flags by group name.
         epilog: the text below the flags, which is not wrapped.
-        width: the line width in characters.
+        width: the line width in characters; None: that of the terminal, from 80 to 120.
     """
+    if width is None:
+        width = min(max(shutil.get_terminal_size().columns, 80), 120)
     paragraphs = [textwrap.fill(paragraph, width) for paragraph in description.split("\n\n")]
     sections = [f"Usage:\n  {usage}", *paragraphs]
     column_width = max(len(_format_flag_name(flag)) for flags in groups.values() for flag in flags) + 2

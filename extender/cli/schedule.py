@@ -1,7 +1,6 @@
 """`extender schedule`: the standalone scheduler, with kube-scheduler's flags, files, port and exit status."""
 
 import asyncio
-import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -27,8 +26,6 @@ from extender.client.errors import ApiError
 from extender.config.errors import ConfigError
 from extender.config.releases import DEFAULT_RELEASE
 from extender.logs.klog import configure_logging
-
-_MIN_WIDTH, _MAX_WIDTH = 80, 120
 
 _USAGE: Final = "extender schedule [flags]"
 _DESCRIPTION: Final = """\
@@ -91,8 +88,7 @@ def run_command(arguments: Sequence[str], start: Callable[[ScheduleOptions], Cor
         parsed_flags = parse(arguments, FLAGS)
         log_format = parsed_flags["logging-format"]
         if parsed_flags["help"]:
-            width = min(max(shutil.get_terminal_size().columns, _MIN_WIDTH), _MAX_WIDTH)
-            sys.stdout.write(format_help(_USAGE, _DESCRIPTION, GROUPS, _EPILOG, width))
+            sys.stdout.write(format_help(_USAGE, _DESCRIPTION, GROUPS, _EPILOG))
             return 0
         if parsed_flags["version"] != "false":
             return _print_version(parsed_flags["version"])

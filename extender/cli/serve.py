@@ -1,7 +1,6 @@
 """`extender serve`: the extender verbs over HTTP, for a live cluster, a recorded cluster, or none."""
 
 import asyncio
-import shutil
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
@@ -24,7 +23,6 @@ from extender.config.errors import ConfigError
 from extender.logs.klog import configure_logging
 
 _BAD_INPUT: Final = 2
-_MIN_WIDTH, _MAX_WIDTH = 80, 120
 
 _USAGE: Final = "extender serve [flags]"
 _DESCRIPTION: Final = """\
@@ -74,8 +72,7 @@ def run_command(arguments: Sequence[str], start: Callable[[ServeOptions], Corout
     """
     parsed_flags = parse(arguments, FLAGS)
     if parsed_flags["help"]:
-        width = min(max(shutil.get_terminal_size().columns, _MIN_WIDTH), _MAX_WIDTH)
-        sys.stdout.write(format_help(_USAGE, _DESCRIPTION, GROUPS, _EPILOG, width))
+        sys.stdout.write(format_help(_USAGE, _DESCRIPTION, GROUPS, _EPILOG))
         return 0
     log_format = parsed_flags["logging-format"]
     try:

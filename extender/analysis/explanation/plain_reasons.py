@@ -3,10 +3,10 @@
 from collections import Counter
 from typing import Final
 
+from extender.analysis.explanation.suggestions import INSUFFICIENT_PREFIX
 from extender.analysis.text_table import format_count
 from extender.cycle.explain_pod import NodeFilterStatus, PodExplanation
 
-_INSUFFICIENT: Final = "Insufficient "
 _MAX_REASONS: Final = 4
 
 _PHRASES: Final = {
@@ -56,8 +56,8 @@ def _get_first_reason(node_status: NodeFilterStatus) -> tuple[str, str]:
 
 def _format_reason(plugin: str, reason: str, count: int) -> str:
     nodes = format_count(count, "node")
-    if reason.startswith(_INSUFFICIENT):
-        return f"{nodes} {'has' if count == 1 else 'have'} too little {reason.removeprefix(_INSUFFICIENT)}"
+    if reason.startswith(INSUFFICIENT_PREFIX):
+        return f"{nodes} {'has' if count == 1 else 'have'} too little {reason.removeprefix(INSUFFICIENT_PREFIX)}"
     phrases = _PHRASES.get(reason) or _PHRASES.get(plugin)
     if phrases is not None:
         return f"{nodes} {phrases[0] if count == 1 else phrases[1]}"
