@@ -9,7 +9,7 @@ import pytest
 
 from extender.analysis import recorded_cluster
 from extender.analysis.input import input_files, object_decoding, object_documents
-from extender.api import pod_limits
+from extender.api import matching, pod_limits
 from extender.basics import input_limits
 from extender.cache import pod_signature
 from extender.cache.tables import (
@@ -113,6 +113,9 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "Selectors whose pods are gone; affinity terms without pods, beyond the number of those with pods": {
         "256 each": (selector_counts._MAX_EMPTIED_MATCHERS, 256),
         "256": (affinity_terms._MAX_UNUSED_TERMS, 256),
+    },
+    "Requirements and values of a label selector that are compared with each pod": {
+        "64": (matching._MAX_SCANNED_VALUES, 64),
     },
     "Columns of node labels that pods name and a node has; label keys of removed nodes": {
         "256": (node_table.MAX_LABEL_COLUMNS, 256),

@@ -4,7 +4,8 @@ A requirement is evaluated against one label value, so callers can evaluate it o
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final
 
 from extender.api.kinds.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
@@ -52,6 +53,46 @@ class Requirement:
         return number > limit if self.operator == "Gt" else number < limit
 
 
+_MAX_SCANNED_VALUES: Final = 64
+"""Limit of the requirements and values of a label selector that are scanned for each object; more are indexed."""
+
+
+class _RequirementIndex:
+    """Requirements with label operators, by key. The time of a match depends only on the number of labels."""
+
+    __slots__ = ("_absent_keys", "_accepted_values", "_rejected_values", "_required_keys")
+
+    def __init__(self, requirements: Iterable[Requirement]) -> None:
+        self._required_keys: set[str] = set()
+        self._absent_keys: set[str] = set()
+        self._accepted_values: dict[str, set[str]] = {}
+        self._rejected_values: dict[str, set[str]] = {}
+        for requirement in requirements:
+            key, values = requirement.key, requirement.values
+            match requirement.operator:
+                case "In":
+                    self._required_keys.add(key)
+                    self._accepted_values.setdefault(key, set(values)).intersection_update(values)
+                case "NotIn":
+                    self._rejected_values.setdefault(key, set()).update(values)
+                case "Exists":
+                    self._required_keys.add(key)
+                case _:
+                    self._absent_keys.add(key)
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Return whether labels meet all requirements."""
+        accepted, rejected = self._accepted_values, self._rejected_values
+        return (
+            self._required_keys <= labels.keys()
+            and self._absent_keys.isdisjoint(labels)
+            and all(
+                value not in rejected.get(key, ()) and (key not in accepted or value in accepted[key])
+                for key, value in labels.items()
+            )
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Selector:
     """A compiled label selector: all requirements must hold. Without requirements it matches every object.
@@ -61,9 +102,20 @@ class Selector:
 
     requirements: tuple[Requirement, ...] = ()
     matches_nothing: bool = False
+    _index: _RequirementIndex | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index many requirements and values: a selector may have 100,000, and be matched with each pod."""
+        if (
+            not self.matches_nothing
+            and sum(len(requirement.values) or 1 for requirement in self.requirements) > _MAX_SCANNED_VALUES
+        ):
+            object.__setattr__(self, "_index", _RequirementIndex(self.requirements))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Return whether the selector matches an object with these labels."""
+        if self._index is not None:
+            return self._index.matches(labels)
         return not self.matches_nothing and all(
             requirement.matches(labels.get(requirement.key)) for requirement in self.requirements
         )
@@ -84,8 +136,11 @@ EVERYTHING: Final = Selector()
 NOTHING: Final = Selector(matches_nothing=True)
 
 
+_SORT_KEY: Final = attrgetter("key", "operator", "values")
+
+
 def _sort_distinct(requirements: Iterable[Requirement]) -> tuple[Requirement, ...]:
-    return tuple(sorted(set(requirements)))
+    return tuple(sorted(set(requirements), key=_SORT_KEY))
 
 
 def _build_equality_requirements(labels: Mapping[str, str]) -> tuple[Requirement, ...]:

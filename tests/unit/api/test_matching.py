@@ -1,5 +1,7 @@
 """Label selectors and node selectors."""
 
+from typing import Any
+
 import pytest
 
 from extender.api.kinds.affinity import (
@@ -139,6 +141,49 @@ def test_the_order_of_requirements_does_not_affect_equality() -> None:
     second = LabelSelector(match_expressions=(expression("b", "Exists"), expression("a", "In", "y", "x", "y")))
     assert selector_from_label_selector(first) == selector_from_label_selector(second)
     assert hash(selector_from_label_selector(first)) == hash(selector_from_label_selector(second))
+
+
+@pytest.mark.parametrize(
+    ("labels", "matches"),
+    [
+        ({"app": "web"}, True),
+        ({"app": "web", "other": "x"}, True),
+        ({"app": "web", "tier": "v1999"}, False),
+        ({"app": "web", "tier": "v2000"}, True),
+        ({"app": "web", "zone": "v1"}, False),
+        ({"app": "web", "absent-1999": ""}, False),
+        ({"app": "api"}, False),
+        ({"app": "db"}, False),
+        ({}, False),
+    ],
+)
+def test_a_selector_with_many_requirements_matches_as_one_with_few(labels: dict[str, str], matches: bool) -> None:
+    few = (
+        expression("app", "In", "web", "api"),
+        expression("app", "In", "web", "db"),
+        expression("app", "Exists"),
+        expression("zone", "DoesNotExist"),
+    )
+    many = [expression("tier", "NotIn", f"v{number}") for number in range(2000)]
+    many += [expression(f"absent-{number}", "DoesNotExist") for number in range(2000)]
+    selector = selector_from_label_selector(LabelSelector(match_expressions=(*few, *many)))
+    assert selector.matches(labels) is matches
+    assert not selector.with_labels({"new": "x"}).matches(labels)
+
+
+def test_the_time_of_a_match_does_not_depend_on_the_number_of_requirements() -> None:
+    class CountedLabels(dict[str, str]):
+        lookups = 0
+
+        def get(self, key: str, default: Any = None) -> Any:
+            self.lookups += 1
+            return super().get(key, default)
+
+    labels = CountedLabels(app="web")
+    many = tuple(expression(f"absent-{number}", "DoesNotExist") for number in range(2000))
+    assert selector_from_label_selector(LabelSelector(match_expressions=many)).matches(labels)
+    assert labels.lookups < 10
+    assert not NOTHING.with_labels({f"key-{number}": "" for number in range(100)}).matches({})
 
 
 @pytest.mark.parametrize("operator", ["Gt", "Lt", "in", ""])
