@@ -169,7 +169,7 @@ class BindVerb:
         self.cache.assume(binding_cycle.make_assumed_pod(pending_pod, args.node, profile, cycle_state), args.node)
         try:
             await self._run_binding_cycle(pod_info, args.node, node_at_decision, profile, cycle_state)
-        except BaseException:
+        except Exception:  # a process that ends cancels the task; the pod may be bound
             unreserve_result = binding_cycle.run_unreserve_plugins(
                 pod_info, args.node, profile, self.runtime, cycle_state
             )

@@ -70,7 +70,7 @@ async def make_unreserve_calls(
     for api_call in api_calls:
         try:
             await api.call(api_call)
-        except ApiError as error:
+        except Exception as error:  # noqa: BLE001  after an invalid call of a plugin, too, the pod must be forgotten
             if isinstance(error, NotFoundError) and api_call.verb == "delete":
                 continue
             log_warning(f"Unreserve could not update {api_call.kind} {api_call.namespace}/{api_call.name}: {error}")

@@ -42,6 +42,7 @@ class RejectingApiServer(FakeApiServer):
         if api_call.verb == "bind":
             await asyncio.sleep(0)
             self.on_bind()
+            await asyncio.sleep(0)
             raise ApiError("409 Conflict")
         await super().call(api_call, *more)
 
@@ -53,6 +54,21 @@ def test_the_calls_of_unreserve_are_made_after_a_rejected_binding() -> None:
     assert server.written == [("patch", "ResourceClaim", "gpu")]
     assert plugin.reserved_nodes == []
     assert list(bind_verb.cache.pending_pods) == [UID]
+
+
+def test_a_cancelled_request_undoes_nothing_because_the_pod_may_be_bound() -> None:
+    """The process ends while the API server does not answer the binding."""
+
+    async def main() -> None:
+        request = asyncio.create_task(bind_verb.bind(ARGS))
+        server.on_bind = request.cancel
+        with pytest.raises(asyncio.CancelledError):
+            await request
+
+    server, plugin = RejectingApiServer(WEB), ReleasingPlugin(ApiPlan())
+    bind_verb, _ = make_bind_verb(server, WEB, profile=profile_with(plugin))
+    asyncio.run(main())
+    assert (server.written, plugin.reserved_nodes) == ([], ["n1"])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from extender.client.errors import ApiError, ConflictError, NotFoundError
+from extender.client.errors import ConflictError, NotFoundError
 from extender.framework.api_plan import ApiCall
 from extender.scheduler.binder import make_unreserve_calls
 from tests.build import make_pod
@@ -92,9 +92,12 @@ def test_a_binding_with_a_lost_response_stands_if_the_watch_delivered_it() -> No
         ("delete", NotFoundError("gone"), 0),
         ("delete", ConflictError("changed"), 1),
         ("patch", NotFoundError("gone"), 1),
+        ("get", ValueError("unknown verb 'get' in an API call of a plugin"), 1),
     ],
 )
-def test_an_object_that_unreserve_deletes_may_be_gone(verb: str, error: ApiError, warnings: int) -> None:
+def test_an_object_that_unreserve_deletes_may_be_gone_and_other_errors_are_logged(
+    verb: str, error: Exception, warnings: int
+) -> None:
     """Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, deleteClaim (1.37)."""
 
     class FailingApi:
