@@ -138,6 +138,21 @@ def _stall_leader(environment: Environment) -> None:
     link.restore()
 
 
+def _terminate_leader(environment: Environment) -> None:
+    """Terminate the leader, in half of the cases while etcd is paused; it ends its bindings and releases the lease."""
+    etcd, leader = environment.plane._etcd, environment.leader()
+    assert etcd is not None
+    if environment.rng.random() < 0.5:
+        etcd.signal(signal.SIGSTOP)
+        environment.wait_randomly(0.0, 1.0)
+    leader.process.signal(signal.SIGTERM)
+    try:
+        environment.wait_randomly(0.0, 2.0)
+    finally:
+        etcd.signal(signal.SIGCONT)
+    environment.wait(1.0)
+
+
 def _pause_leader(environment: Environment) -> None:
     """Stop the leader for longer than the lease; it continues while the standby schedules."""
     leader = environment.leader()
@@ -186,6 +201,7 @@ FAULTS: Final = {
     "unavailable": Fault(_respond_with(503), link="proxy"),
     "lost-binding-response": Fault(_lose_binding_responses, link="proxy"),
     "leader-kill": Fault(_kill_scheduler, replicas=2),
+    "leader-terminate": Fault(_terminate_leader, replicas=2, may_exit=True),
     "leader-stall": Fault(_stall_leader, replicas=2, link="relay", may_exit=True),
     "leader-pause": Fault(_pause_leader, replicas=2, may_exit=True),
 }
