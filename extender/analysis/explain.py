@@ -159,6 +159,7 @@ def add_missing_kinds(
         pod,
         profile,
         recorded_kinds,
+        unreadable_kinds,
         scored=explanation.ranking is not None and len(explanation.ranking.rows) > 1,
         preempts=get_preemption_plan(explanation.post_filter_run) is not None,
     )

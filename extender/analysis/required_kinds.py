@@ -114,7 +114,13 @@ def _requests_extended_resource(pod: Pod) -> bool:
 
 
 def list_missing_kinds(
-    pod: Pod, profile: Profile, recorded_kinds: Collection[str], *, scored: bool, preempts: bool
+    pod: Pod,
+    profile: Profile,
+    recorded_kinds: Collection[str],
+    unreadable_kinds: Collection[str] = (),
+    *,
+    scored: bool,
+    preempts: bool,
 ) -> list[str]:
     """Return the kinds that are not recorded although the result for *pod* depends on them.
 
@@ -124,6 +130,7 @@ def list_missing_kinds(
         pod: the pod.
         profile: the pod's profile.
         recorded_kinds: the kinds in the recording.
+        unreadable_kinds: the kinds that could not be read when the cluster was recorded.
         scored: whether the result depends on scores.
         preempts: whether the result depends on victims of a preemption.
     """
@@ -132,6 +139,8 @@ def list_missing_kinds(
         relevant_kinds -= {"ResourceClaim", "ResourceSlice", "DeviceClass"}
     elif all(claim.resource_claim_name is None for claim in pod.spec.resource_claims):
         relevant_kinds.add("ResourceClaimTemplate")
+    if "DeviceTaintRule" in unreadable_kinds:
+        relevant_kinds.add("DeviceTaintRule")
     if scored:
         relevant_kinds |= {"Service", *_SPREADING_CONTROLLERS}
     if preempts:

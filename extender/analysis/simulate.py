@@ -143,10 +143,11 @@ def simulate(
         if progress is not None:
             progress(index + 1, len(simulation_run.queue))
     missing_kinds: dict[str, None] = {}
+    unreadable_kinds: Mapping[str, str] = {} if recording is None else recording.unreadable_kinds
     if recording is not None:
         for pod in simulation_run.queue:
-            profile = profiles[pod.spec.scheduler_name]
-            kinds = list_missing_kinds(pod, profile, recording.recorded_kinds, scored=True, preempts=options.preempt)
+            profile, recorded = profiles[pod.spec.scheduler_name], recording.recorded_kinds
+            kinds = list_missing_kinds(pod, profile, recorded, unreadable_kinds, scored=True, preempts=options.preempt)
             missing_kinds.update(dict.fromkeys(kinds))
     return Simulation(
         simulation_run.finish(),
@@ -154,7 +155,7 @@ def simulate(
         _calculate_usage(cache),
         tuple(simulation_run.evicted_pods),
         tuple(missing_kinds),
-        recording.unreadable_kinds if recording is not None else {},
+        unreadable_kinds,
     )
 
 

@@ -21,6 +21,7 @@ from extender.analysis.required_kinds import GROUP_KINDS, get_plural, has_namesp
 from extender.api.codec import DecodeError, decode
 from extender.api.coscheduling import POD_GROUP_LABEL
 from extender.api.defaulting import set_priority
+from extender.api.kinds.devices import ResourceSlice
 from extender.api.kinds.disruption import PriorityClass
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.pod import Pod
@@ -77,7 +78,8 @@ class ClusterReader:
     async def read_kinds(self, kinds: Iterable[str], server: str) -> Recording:
         """Read all objects of *kinds*. Kinds that the API server does not have are recorded without objects.
 
-        If a pod belongs to a pod group, the pod groups are read too. Few API servers have this kind.
+        If a pod belongs to a pod group, the pod groups are read too, and if there are devices, their taint rules. Not
+        every API server has these kinds.
 
         Raises:
             ApiError: nodes or pods may not be listed, or the API server cannot be reached.
@@ -86,11 +88,12 @@ class ClusterReader:
         self._release = find_release(version) or DEFAULT_RELEASE
         await self._list_concurrently([self._list_kind(kind) for kind in kinds])
         pods = [obj for obj in self._objects if isinstance(obj, Pod)]
-        group_kinds = {
+        further_kinds = {
             "PodGroup": any(pod.spec.scheduling_group is not None for pod in pods),
             "CoschedulingPodGroup": any(POD_GROUP_LABEL in pod.metadata.labels for pod in pods),
+            "DeviceTaintRule": any(isinstance(obj, ResourceSlice) for obj in self._objects),
         }
-        await self._list_concurrently([self._list_kind(kind) for kind, is_used in group_kinds.items() if is_used])
+        await self._list_concurrently([self._list_kind(kind) for kind, is_used in further_kinds.items() if is_used])
         groups = [obj for obj in self._objects if isinstance(obj, PodGroup)]
         if any(group.spec.parent_composite_pod_group_name is not None for group in groups):
             await self._list_concurrently([self._list_kind("CompositePodGroup")])

@@ -1,12 +1,15 @@
 """The kinds that a pod's scheduling reads, and the marks of results that rest on kinds that are not recorded."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from extender.analysis.explain import PodReport
 from extender.analysis.recorded_cluster import parse_recording
 from extender.analysis.required_kinds import (
+    GROUP_KINDS,
     RECORDED_KINDS,
     format_missing_kinds,
     get_plural,
@@ -21,6 +24,7 @@ from extender.client.rest_mapping import ENDPOINTS
 from extender.config.feature_gates import FeatureGates
 from tests.explain import explain_pods
 
+ROOT = Path(__file__).resolve().parents[3]
 PROFILE = wiring.build_setup(gates=FeatureGates({"DRADeviceTaintRules": True})).first_profile
 NODES = """\
 apiVersion: v1
@@ -168,6 +172,23 @@ def test_a_system_priority_class_needs_no_object() -> None:
     assert list_missing_kinds(pod, PROFILE, [], scored=False, preempts=False) == []
     other = make_pod({"priorityClassName": "high"})
     assert list_missing_kinds(other, PROFILE, [], scored=False, preempts=False) == ["PriorityClass"]
+
+
+def test_device_taint_rules_are_missing_only_if_they_may_not_be_read() -> None:
+    pod = make_pod({"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]})
+    recorded = ["ResourceClaim", "ResourceSlice", "DeviceClass"]
+    assert list_missing_kinds(pod, PROFILE, recorded, scored=False, preempts=False) == []
+    unreadable = ["DeviceTaintRule"]
+    assert list_missing_kinds(pod, PROFILE, recorded, unreadable, scored=False, preempts=False) == unreadable
+    assert list_missing_kinds(make_pod(), PROFILE, recorded, unreadable, scored=False, preempts=False) == []
+
+
+def test_the_documented_role_allows_all_kinds_that_a_recording_may_have() -> None:
+    role = yaml.safe_load((ROOT / "docs" / "examples" / "view-only-role.yaml").read_text())
+    allowed = {(group, plural) for rule in role["rules"] for group in rule["apiGroups"] for plural in rule["resources"]}
+    endpoints = [ENDPOINTS[kind] for kind in (*RECORDED_KINDS, *GROUP_KINDS, "DeviceTaintRule")]
+    resources = {(endpoint.api_version.rpartition("/")[0], endpoint.plural) for endpoint in endpoints}
+    assert resources - allowed == set()
 
 
 def test_unreadable_and_unrecorded_kinds_have_separate_lines() -> None:

@@ -71,6 +71,22 @@ def test_pod_groups_are_not_read_if_no_pod_has_one() -> None:
     assert api.paths == ["/version", "/api/v1/nodes", "/api/v1/pods"]
 
 
+@pytest.mark.parametrize(("version", "api_version"), [("v1.36.3", "v1beta2"), ("v1.37.2", "v1")])
+def test_device_taint_rules_are_read_if_there_are_devices(version: str, api_version: str) -> None:
+    rule = {"metadata": {"name": "broken"}, "spec": {"taint": {"key": "broken", "effect": "NoSchedule"}}}
+    resource_slice = {"metadata": {"name": "n1"}, "spec": {"driver": "d", "pool": {"name": "n1"}}}
+    lists: dict[str, list[dict[str, Any]]] = {
+        "/api/v1/nodes": [],
+        "/api/v1/pods": [],
+        "/apis/resource.k8s.io/v1/resourceslices": [resource_slice],
+        f"/apis/resource.k8s.io/{api_version}/devicetaintrules": [rule],
+    }
+    reader = ClusterReader(cast("Transport", RecordedApi(version, lists)))
+    recording = asyncio.run(reader.read_kinds(["Node", "Pod", "ResourceSlice"], "server"))
+    assert recording.recorded_kinds == {"Node", "Pod", "ResourceSlice", "DeviceTaintRule"}
+    assert [obj.metadata.name for obj in recording.objects] == ["n1", "broken"]
+
+
 def test_a_server_without_nodes_and_pods_is_no_empty_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong address of a web server or a proxy answers 404 to everything."""
 
