@@ -20,6 +20,7 @@ MAX_WORK: Final = 250_000_000
 _MAX_ITERATIONS: Final = 10_000  # the library's limit for one evaluation
 _MAX_RANGE: Final = 1_000_000
 _DEVICE_SIZE: Final = 8192  # 32 attributes and capacities with names and values of 64 to 126 characters
+_MAX_NAME_SIZE: Final = 64  # the maximum length of the driver's name and of the names of types
 _MIN_DEVICE_ENTRY_SIZE: Final = 32  # the key and the value of an entry have at least this size
 _DEVICE_TO_VALUE_SIZE_RATIO: Final = 8  # 8192 for a device or a domain, 1024 for a value
 _FORMATTED_SIZE: Final = 1000  # the maximum precision of a number
@@ -57,8 +58,8 @@ class _Estimator:
             case "const":
                 size = max(len(part.text), len(part.data), 1)
             case "ident":
-                is_device = part.name.startswith(b"device")
-                size = variables.get(part.name, _DEVICE_SIZE if is_device else 1)
+                is_device = part.name.startswith(b"device") and part.name != b"device.driver"
+                size = variables.get(part.name, _DEVICE_SIZE if is_device else _MAX_NAME_SIZE)
             case "select":
                 size = self._get_part_size(part.operand, self.estimate(part.operand, variables, repetitions))
             case "list" | "struct":
@@ -110,7 +111,8 @@ class _Estimator:
             constant = _find_constant(call.args[0])
             size = min(constant, _MAX_RANGE) if constant > 0 else _MAX_RANGE
         else:
-            size = sum(sizes) + (_FORMATTED_SIZE * sizes[-1] if function == "format" else 1)
+            formatted_count = (len(operands[-1].list.elements) or sizes[-1]) if function == "format" else 0
+            size = sum(sizes) + 1 + _FORMATTED_SIZE * formatted_count
         self._add_work(size * repetitions)
         return 1 if function in _BOOLEAN_CALLS else size
 

@@ -20,6 +20,9 @@ ACCEPTED = {
     "a text of all attributes": (
         "device.attributes.all(d, device.attributes[d].map(k, string(device.attributes[d][k])).join(',').size() > 0)"
     ),
+    "a text with the driver and a number": f'{ATTRIBUTES}.model == "%s-%d".format([device.driver, {ATTRIBUTES}.index])',
+    "a loop with formatted texts": f'{ATTRIBUTES}.exists(k, k == "%s-%d".format([device.driver, 3]))',
+    "a loop with the driver": f"{ATTRIBUTES}.exists(k, k == device.driver.replace('a', device.driver))",
     "a loop over 9,990 numbers": "lists.range(9990).all(x, x in [1, 2, 3])",
     "a list of 999,999 numbers": "lists.range(999999).size() > 0",
     "1,400 terms": "||".join(["false"] * 1400),
