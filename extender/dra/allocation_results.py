@@ -16,8 +16,8 @@ from extender.api.kinds.devices import (
     DeviceRequestAllocationResult,
     ResourceClaim,
 )
-from extender.dra.allocation_search import DeviceResult
 from extender.dra.allocator import NodeAllocation
+from extender.dra.device_requests import DeviceResult
 from extender.dra.features import Features
 
 

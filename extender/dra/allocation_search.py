@@ -1,25 +1,33 @@
 """Depth-first search for devices by claim, request and device, until the first complete allocation.
 
-The search is exhaustive and has upstream's order and shortcuts, so it selects the same devices. They determine the free
-devices for the next pod, and the selected subrequests the score. If a device is rejected after its counters were
-consumed or after it was added to constraints, these changes are rolled back, as in kube-scheduler since 1.36.3.
+The search has upstream's order and shortcuts, so it selects the same devices. They determine the free devices for the
+next pod, and the selected subrequests the score. After a first failure, it leaves out combinations if there are too few
+devices for a request, or if a constraint allows too few; upstream tries them all. If a device is rejected after its
+counters were consumed or after it was added to constraints, these changes are rolled back, as in 1.36.3 and later.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Filter;
 dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate (1.36).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from extender.api.kinds.devices import ResourceClaim
 from extender.api.kinds.node import Node
 from extender.dra.allocated_devices import AllocatedDevices
-from extender.dra.constraints import Constraint, make_attribute_lookup
+from extender.dra.constraints import Constraint, count_allowed, make_attribute_lookup
 from extender.dra.consumable_capacity import Amount, calculate_consumed_capacities, fits_capacity
-from extender.dra.device_pools import Pool
-from extender.dra.device_requests import ALLOCATION_MODE_ALL, NormalizedRequest, has_untolerated_taint
+from extender.dra.device_pools import Pool, PoolDevice
+from extender.dra.device_requests import (
+    ALLOCATION_MODE_ALL,
+    DeviceResult,
+    NormalizedRequest,
+    RequestData,
+    has_untolerated_taint,
+)
 from extender.dra.device_selectors import match_selectors
 from extender.dra.errors import AllocationError, AllocationTimeoutError
 from extender.dra.features import Features
@@ -28,46 +36,6 @@ from extender.dra.shared_counters import CounterAllocator
 
 ALLOCATION_RESULTS_MAX_SIZE: Final = 32
 """The maximum number of devices of a claim."""
-
-_NO_CAPACITY: Final[dict[str, int]] = {}
-
-
-class DeviceResult(NamedTuple):
-    """A device allocated for a request.
-
-    Attributes:
-        device: the device.
-        request: the request or subrequest.
-        consumed_capacity: the consumed amounts by name; None unless the device allows multiple allocations.
-    """
-
-    device: SliceDevice
-    request: NormalizedRequest
-    consumed_capacity: dict[str, Amount] | None
-
-
-class PoolDevice(NamedTuple):
-    """A device and its pool."""
-
-    device: SliceDevice
-    pool: Pool
-
-
-@dataclass(slots=True)
-class RequestData:
-    """A request or subrequest prepared for the search.
-
-    Attributes:
-        request: the request.
-        num_devices: number of devices to allocate.
-        all_devices: the devices to allocate in the mode `All`.
-        fits_by_pool: in the mode `ExactCount`, the results of `_may_fit` by pool and device index; None: not checked.
-    """
-
-    request: NormalizedRequest
-    num_devices: int
-    all_devices: tuple[PoolDevice, ...] = ()
-    fits_by_pool: dict[int, list[bool | None]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -118,6 +86,8 @@ class AllocationSearch:
         self._counters = CounterAllocator(allocated_devices, features)
         self._allocating_devices: dict[DeviceId, set[int]] = {}
         self._allocating_capacity: dict[DeviceId, dict[str, int]] = {}
+        self._has_backtracked = False
+        self._requests: list[tuple[DeviceIndices, RequestData]] = []
         self.claims: list[ClaimAllocation] = []
 
     def allocate(self) -> bool:
@@ -127,6 +97,11 @@ class AllocationSearch:
             AllocationError: the evaluation of a selector fails, or the claims cannot be allocated on any node.
             AllocationTimeoutError: the timeout is exceeded.
         """
+        self._requests = [
+            (DeviceIndices(claim_index, request_index), subrequests[0])
+            for claim_index, claim in enumerate(self.claims)
+            for request_index, subrequests in enumerate(claim.requests)
+        ]
         outcome = self._allocate_one(DeviceIndices(0, 0), None, (0, 0))
         if outcome is _SearchOutcome.EXCEEDS_MAX_SIZE:
             raise AllocationError("allocation max size exceeded")
@@ -165,14 +140,10 @@ class AllocationSearch:
         """
         if not self._features.consumable_capacity or not device.device.capacity:
             return not (self._features.consumable_capacity and request.capacity and request.capacity.requests)
-        consumed_capacity: Mapping[str, int] = _NO_CAPACITY
-        allocating_capacity: Mapping[str, int] = _NO_CAPACITY
-        if not ignore_consumed:
-            consumed_capacity = self._allocated_devices.get_consumed_capacity(device.id)
-            if include_allocating:
-                allocating_capacity = self._allocating_capacity.get(device.id, _NO_CAPACITY)
-        amounts, rules = (consumed_capacity, allocating_capacity), self._features.capacity_rules
-        return fits_capacity(device.capacities, request.capacity, *amounts, rules)
+        consumed = {} if ignore_consumed else self._allocated_devices.get_consumed_capacity(device.id)
+        allocating = self._allocating_capacity.get(device.id, {}) if include_allocating else {}
+        rules = self._features.capacity_rules
+        return fits_capacity(device.capacities, request.capacity, consumed, allocating, rules)
 
     # -- the search
 
@@ -237,13 +208,35 @@ class AllocationSearch:
     def _allocate_exact_count(
         self, indices: DeviceIndices, subrequest_index: int, request_data: RequestData, start: tuple[int, int]
     ) -> _SearchOutcome:
-        request = request_data.request
-        for pool_index in range(start[0], len(self._pools)):
+        if self._has_backtracked and not self._may_complete(indices, request_data, start):
+            return _SearchOutcome.NOT_ALLOCATED
+        next_indices = indices._replace(device_index=indices.device_index + 1)
+        for pool_device, next_start in self._find_candidates(indices, request_data, start):
+            deallocate = self._allocate_device(indices, request_data.request, pool_device, must=False)
+            if deallocate is None:
+                continue
+            outcome = self._allocate_one(next_indices, subrequest_index, next_start)
+            if outcome is _SearchOutcome.ALLOCATED:
+                return outcome
+            deallocate()
+            if outcome is _SearchOutcome.EXCEEDS_MAX_SIZE:
+                return outcome
+            self._has_backtracked = True
+            if not self._may_complete(indices, request_data, next_start):
+                break
+        return _SearchOutcome.NOT_ALLOCATED
+
+    def _find_candidates(
+        self, indices: DeviceIndices, request_data: RequestData, start: tuple[int, int]
+    ) -> Iterator[tuple[PoolDevice, tuple[int, int]]]:
+        """Yield the devices from *start* that may be allocated next, each with the pool and device index after it."""
+        request, (first_pool, first_device) = request_data.request, start
+        for pool_index in range(first_pool, len(self._pools)):
             pool = self._pools[pool_index]
             if not pool.is_usable:
                 continue
             device_fits = request_data.fits_by_pool.setdefault(pool_index, [None] * len(pool.devices))
-            for device_index in range(start[1] if pool_index == start[0] else 0, len(device_fits)):
+            for device_index in range(first_device if pool_index == first_pool else 0, len(device_fits)):
                 if device_fits[device_index] is False:
                     continue
                 device = pool.devices[device_index]
@@ -255,20 +248,35 @@ class AllocationSearch:
                     device.id in self._allocating_capacity and not self.fits_capacity(request, device)
                 ):
                     continue
-                deallocate = self._allocate_device(indices, request, PoolDevice(device, pool), must=False)
-                if deallocate is None:
-                    continue
-                outcome = self._allocate_one(
-                    indices._replace(device_index=indices.device_index + 1),
-                    subrequest_index,
-                    (pool_index, device_index + 1),
-                )
-                if outcome is _SearchOutcome.ALLOCATED:
-                    return outcome
-                deallocate()
-                if outcome is _SearchOutcome.EXCEEDS_MAX_SIZE:
-                    return outcome
-        return _SearchOutcome.NOT_ALLOCATED
+                yield PoolDevice(device, pool), (pool_index, device_index + 1)
+
+    def _may_complete(self, indices: DeviceIndices, request_data: RequestData, start: tuple[int, int]) -> bool:
+        """Return whether there may be enough devices for the request and the exact requests after it.
+
+        kube-scheduler tries all combinations of devices if there is one too few. Here this check ends the search.
+        """
+        if request_data.request.derived_attributes:  # adding a device to a constraint may fail
+            return True
+        later_requests = (entry for entry in self._requests if entry[0] > (*indices[:2], 0))
+        exact_requests = takewhile(lambda entry: _is_simple(entry[1].request), later_requests)
+        try:
+            return self._has_enough([(indices, request_data, start), *((*entry, (0, 0)) for entry in exact_requests)])
+        except AllocationError:
+            return True  # kube-scheduler may end before it evaluates the selector
+
+    def _has_enough(self, parts: Sequence[tuple[DeviceIndices, RequestData, tuple[int, int]]]) -> bool:
+        """Return whether there may be enough devices from a start for each request, and for all of them together."""
+        needed_count, devices = 0, set[DeviceId]()
+        for indices, request_data, start in parts:
+            candidates = [found.device for found, _ in self._find_candidates(indices, request_data, start)]
+            constraints, request = self.claims[indices.claim_index].constraints, request_data.request
+            count = request_data.num_devices - indices.device_index
+            if count > count_allowed(candidates, request, constraints):
+                return False
+            if not request.admin_access and not any(device.allow_multiple_allocations for device in candidates):
+                needed_count += count
+                devices.update(device.id for device in candidates)
+        return needed_count <= len(devices)
 
     def _may_fit(self, indices: DeviceIndices, request: NormalizedRequest, device: SliceDevice) -> bool:
         """Return whether *device* may fit *request*, ignoring the devices that this search has allocated."""
@@ -383,3 +391,7 @@ class AllocationSearch:
                 allocating_capacity[name] -= amount.nanos
         if not any(allocating_capacity.values()):
             del self._allocating_capacity[device.id]
+
+
+def _is_simple(request: NormalizedRequest) -> bool:
+    return not (request.parent or request.derived_attributes or request.allocation_mode == ALLOCATION_MODE_ALL)

@@ -23,13 +23,16 @@ from extender.dra.allocation_search import (
     ALLOCATION_RESULTS_MAX_SIZE,
     AllocationSearch,
     ClaimAllocation,
-    DeviceResult,
-    PoolDevice,
-    RequestData,
 )
 from extender.dra.constraints import build_constraints
-from extender.dra.device_pools import Pool, SliceIndex
-from extender.dra.device_requests import ALLOCATION_MODE_ALL, NormalizedRequest, normalize_request
+from extender.dra.device_pools import Pool, PoolDevice, SliceIndex
+from extender.dra.device_requests import (
+    ALLOCATION_MODE_ALL,
+    DeviceResult,
+    NormalizedRequest,
+    RequestData,
+    normalize_request,
+)
 from extender.dra.device_taint_rules import apply_taint_rules
 from extender.dra.errors import AllocationError, NodeAllocationError
 from extender.dra.features import Features

@@ -6,7 +6,8 @@ Source: dynamic-resource-allocation/structured/internal/incubating/allocator_inc
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 
 from extender.api.kinds.devices import DeviceAttribute, DeviceConstraint, ResourceClaim
 from extender.dra.cel.environment import CompileError, EvaluationError
@@ -77,6 +78,17 @@ class Constraint(ABC):
         if self._covers(request, subrequest):
             self._remove_value(request)
 
+    def count_allowed(self, request: str, subrequest: str, devices: Sequence[SliceDevice]) -> int:
+        """Return an upper bound of the number of *devices* that can be added together for the request or subrequest."""
+        if not self._covers(request, subrequest):
+            return len(devices)
+        attributes = [device.find_attribute(self._attribute) for device in devices]
+        return self._count_addable([attribute for attribute in attributes if attribute is not None])
+
+    def _count_addable(self, attributes: Sequence[DeviceAttribute]) -> int:
+        """Return an upper bound of the number of devices with *attributes* that can be added together."""
+        return len(attributes)
+
     @abstractmethod
     def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:
         """Add a device with *attribute*; return whether the constraint allows it."""
@@ -107,6 +119,10 @@ class MatchAttributeConstraint(Constraint):
 
     def _remove_value(self, request: str) -> None:  # noqa: ARG002  only the count changes
         self._count -= 1
+
+    def _count_addable(self, attributes: Sequence[DeviceAttribute]) -> int:
+        counts = Counter(map(_get_attribute_value, attributes))
+        return counts[self._attribute_value] if self._count else max(counts.values(), default=0)
 
 
 class DistinctAttributePerRequestConstraint(Constraint):
@@ -157,6 +173,9 @@ class DistinctAttributeConstraint(Constraint):
 
     def _remove_value(self, request: str) -> None:  # noqa: ARG002  the last value is removed
         self._values.pop()
+
+    def _count_addable(self, attributes: Sequence[DeviceAttribute]) -> int:
+        return len(set(map(_get_attribute_value, attributes)).difference(self._values))
 
 
 class MatchListConstraint(Constraint):
@@ -230,6 +249,12 @@ def build_constraints(claim: ResourceClaim, features: Features) -> list[Constrai
                 f"claim {claim.key}, constraint #{number}: empty constraint (unsupported constraint type?)"
             )
     return constraints
+
+
+def count_allowed(devices: Sequence[SliceDevice], request: NormalizedRequest, constraints: Iterable[Constraint]) -> int:
+    """Return an upper bound of the number of *devices* that can be allocated for *request* together."""
+    names = request.base_name, request.subrequest_name
+    return min([len(devices), *(constraint.count_allowed(*names, devices) for constraint in constraints)])
 
 
 def make_attribute_lookup(request: NormalizedRequest, device: SliceDevice) -> AttributeLookup:

@@ -10,6 +10,7 @@ Source: dynamic-resource-allocation/structured/internal/incubating/allocator_inc
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from extender.api.kinds.node import Node
 from extender.dra.errors import AllocationError
@@ -50,6 +51,13 @@ class Pool:
     def has_binding_conditions(self) -> bool:
         """Whether a device has binding conditions. Such a pool is tried last."""
         return any(device.device.binding_conditions for device in self.devices)
+
+
+class PoolDevice(NamedTuple):
+    """A device and its pool."""
+
+    device: SliceDevice
+    pool: Pool
 
 
 class SliceIndex:

@@ -5,6 +5,7 @@ dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from extender.api.kinds.affinity import Toleration
@@ -18,8 +19,11 @@ from extender.api.kinds.devices import (
     ResourceClaim,
 )
 from extender.api.tolerations import find_untolerated_taint
+from extender.dra.consumable_capacity import Amount
+from extender.dra.device_pools import PoolDevice
 from extender.dra.errors import AllocationError
 from extender.dra.features import Features
+from extender.dra.resource_slices import SliceDevice
 
 ALLOCATION_MODE_ALL: Final = "All"
 """The allocation mode that takes all matching devices of the node."""
@@ -68,6 +72,37 @@ class NormalizedRequest(NamedTuple):
     def subrequest_name(self) -> str:
         """The name of the subrequest; empty for an exact request."""
         return self.name if self.parent else ""
+
+
+@dataclass(slots=True)
+class RequestData:
+    """A request or subrequest prepared for the search.
+
+    Attributes:
+        request: the request.
+        num_devices: number of devices to allocate.
+        all_devices: the devices to allocate in the mode `All`.
+        fits_by_pool: in the mode `ExactCount`, whether a device may fit, by pool and device index; None: not checked.
+    """
+
+    request: NormalizedRequest
+    num_devices: int
+    all_devices: tuple[PoolDevice, ...] = ()
+    fits_by_pool: dict[int, list[bool | None]] = field(default_factory=dict)
+
+
+class DeviceResult(NamedTuple):
+    """A device allocated for a request.
+
+    Attributes:
+        device: the device.
+        request: the request or subrequest.
+        consumed_capacity: the consumed amounts by name; None unless the device allows multiple allocations.
+    """
+
+    device: SliceDevice
+    request: NormalizedRequest
+    consumed_capacity: dict[str, Amount] | None
 
 
 def normalize_request(

@@ -25,8 +25,8 @@ from extender.api.requests import (
 from extender.cache.node_matching import match_node_selector
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
-from extender.dra.allocation_search import DeviceResult
 from extender.dra.allocator import NodeAllocation
+from extender.dra.device_requests import DeviceResult
 from extender.dra.errors import AllocationError, NodeAllocationError
 from extender.framework.status import Code, Reason
 from extender.plugins.dynamic_resources.pod_claims import get_claim_name
