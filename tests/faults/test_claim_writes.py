@@ -87,3 +87,26 @@ def test_the_status_of_a_claim_is_written_with_the_version_that_its_finalizer_ha
         assert len(harness.recorder.requests("PATCH", "/resourceclaims/a/status")) == 3
 
     run(scenario)
+
+
+def test_pods_that_share_a_claim_are_reserved_at_the_same_time() -> None:
+    """kube-scheduler repeats a write after a conflict with the write for another pod.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.bindClaim (1.36).
+    """
+
+    async def scenario(harness: FaultHarness) -> None:
+        create_claims_for_one_device(harness, "a")
+        await harness.start_leader("DynamicResources", **LONG_LEASE)
+        make_pod_with_claim(harness, "a")
+        await harness.wait_until_consistent()
+        harness.server.faults.add(Fault(FaultKind.DELAY, "patch", "resourceclaims/status", delay_seconds=5, times=3))
+        for name in ("b", "c", "d"):
+            harness.create_pods(name, resourceClaims=[{"name": "gpu", "resourceClaimName": "a"}])
+        await harness.wait_until_consistent()
+        (claim,) = harness.server.api.list_objects(CLAIMS)
+        assert sorted(consumer["name"] for consumer in claim["status"]["reservedFor"]) == ["a", "b", "c", "d"]
+        # The allocation for the first pod, and a reservation for each of the others.
+        assert len(harness.recorder.requests("PATCH", "/resourceclaims/a/status")) == 4
+
+    run(scenario)

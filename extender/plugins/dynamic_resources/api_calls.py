@@ -186,6 +186,10 @@ def bind_claim(
     status = msgspec.structs.replace(
         status, allocation=allocation_to_write, reserved_for=(*status.reserved_for, consumer)
     )
+    bound_claim = msgspec.structs.replace(claim, status=status)
+    on_written = partial(allocated_devices.mark_written, in_flight_key, claim.key, is_new_claim=not claim_exists)
+    if claim_exists and allocation_to_write is claim.status.allocation:
+        return (_make_reservation_patch(claim, consumer, on_written),), bound_claim
     meta, metadata = claim.metadata, dict[str, str]()
     if claim_exists:
         metadata = {"uid": meta.uid, "resourceVersion": meta.resource_version}
@@ -198,13 +202,26 @@ def bind_claim(
         "metadata": metadata,
         "status": {"reservedFor": _to_builtins(status.reserved_for), **_make_allocation_patch(allocation_to_write)},
     }
-    on_written = partial(allocated_devices.mark_written, in_flight_key, claim.key, is_new_claim=not claim_exists)
     calls.append(
         ApiCall("patch", _CLAIM_KIND, meta.namespace, meta.name, body, "status", on_written=on_written, is_resent=True)
     )
     if not claim_exists:
         calls.append(_make_extended_resource_status_patch(state_data, claim))
-    return tuple(calls), msgspec.structs.replace(claim, status=status)
+    return tuple(calls), bound_claim
+
+
+def _make_reservation_patch(
+    claim: ResourceClaim, consumer: ResourceClaimConsumerReference, on_written: Callable[[str], None]
+) -> ApiCall:
+    """Return the call that adds *consumer* to `reservedFor` of an allocated claim.
+
+    It has no resource version, because other pods may be reserved at the same time. kube-scheduler reads the claim
+    again after a conflict. The API server rejects the call if the claim is not allocated any more.
+    """
+    meta = claim.metadata
+    body = {"metadata": {"uid": meta.uid}, "status": {"reservedFor": [_to_builtins(consumer)]}}
+    call = ApiCall("patch", _CLAIM_KIND, meta.namespace, meta.name, body, "status", strategic=True)
+    return replace(call, on_written=on_written, is_resent=True)
 
 
 def _add_timestamp(allocation: AllocationResult | None, now: float | None) -> AllocationResult | None:

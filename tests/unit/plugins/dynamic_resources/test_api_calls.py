@@ -164,10 +164,11 @@ def test_an_allocated_claim_is_only_reserved() -> None:
     claim = make_allocated_claim("one", ["d0"], allocation={"allocationTimestamp": STAMP}, reservedFor=[other])
     plan = plan_pre_bind(make_plugin(), make_cache(claim), make_pod_with_claims("one"))
     (status,) = plan.calls
-    assert status.body["status"]["reservedFor"] == [
-        other,
-        {"resource": "pods", "name": "pod", "uid": "uid-default-pod"},
-    ]
+    assert status.strategic
+    assert status.body == {
+        "metadata": {"uid": "uid-one"},
+        "status": {"reservedFor": [{"resource": "pods", "name": "pod", "uid": "uid-default-pod"}]},
+    }
 
 
 def test_a_claim_that_is_reserved_already_needs_no_call() -> None:
