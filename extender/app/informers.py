@@ -14,6 +14,7 @@ from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.storage import CSIDriver, CSINode, PersistentVolume, StorageClass
 from extender.api.kinds.workload import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from extender.app.node_freshness import RECOVERY_SECONDS
 from extender.app.wiring import SchedulerSetup
@@ -37,6 +38,10 @@ _KINDS_READ_WITHOUT_EVENTS: dict[str, tuple[type[KubernetesObject], ...]] = {
     "SelectorSpread": (Service, ReplicationController, ReplicaSet, StatefulSet),
     "ServiceAffinity": (Service,),
     "DefaultPreemption": (PodDisruptionBudget,),
+    "NodeVolumeLimits": (PersistentVolume, StorageClass, CSIDriver),
+    **dict.fromkeys(
+        ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"), (PersistentVolume, StorageClass, CSINode)
+    ),
 }
 """Kinds that plugins read without registering for their events, by plugin.
 

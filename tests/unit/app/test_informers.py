@@ -53,6 +53,22 @@ def test_topology_spread_adds_services_and_pod_controllers() -> None:
     }  # fmt: skip
 
 
+def test_volume_limits_add_all_kinds_that_tell_the_driver_of_a_volume() -> None:
+    """Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, NewCSI (1.36)."""
+    assert kinds(profile_with_only("NodeVolumeLimits")) == {
+        "CSIDriver", "CSINode", "Node", "PersistentVolume", "PersistentVolumeClaim", "Pod", "StorageClass",
+        "VolumeAttachment",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"])
+def test_limits_of_in_tree_volumes_add_the_kinds_that_tell_the_type_of_a_volume(name: str) -> None:
+    """Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, newNonCSILimits (1.30)."""
+    assert kinds(profile_with_only(name)) == {
+        "CSINode", "Node", "PersistentVolume", "PersistentVolumeClaim", "Pod", "StorageClass"
+    }  # fmt: skip
+
+
 def test_device_taint_rules_are_watched_with_their_feature_gate() -> None:
     """The plugin reads the rules only with the gate.
 
