@@ -36,10 +36,7 @@ def group_alike_pods(
 ) -> list[list[Pod]]:
     """Return groups of alike pods, which have the same explanation. Groups and their pods are in the order of *pods*.
 
-    Args:
-        pods: pods whose scheduler names have profiles.
-        make_pod_info: `make_pod_info` of the cache or of a snapshot.
-        profiles: the profiles by scheduler name.
+    *make_pod_info* is that of the cache or of a snapshot.
     """
     alike_pods = AlikePods(profiles)
     groups: dict[Hashable, list[Pod]] = {}

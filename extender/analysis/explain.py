@@ -76,8 +76,7 @@ class PodReport:
     def to_values(self, node_names: Sequence[str] = ()) -> dict[str, Any]:
         """Return the report as plain values, always with the same keys.
 
-        Args:
-            node_names: the nodes whose results and scores the values contain. None: all nodes.
+        The values contain the results and scores of *node_names*; None: of all nodes.
         """
         values = make_explanation_values(self.explanation)
         if node_names:
@@ -101,8 +100,7 @@ class PodReport:
     def to_text(self, node_names: Sequence[str] = ()) -> str:
         """Return the report as text.
 
-        Args:
-            node_names: existing nodes, whose results are shown instead of summaries of all nodes. None: summaries.
+        The results of *node_names* are shown instead of summaries of all nodes; None: the summaries.
         """
         lines = self.pod_group_outcome.format_lines() if self.pod_group_outcome else []
         text = format_explanation(

@@ -67,9 +67,7 @@ class WorkloadName:
 def parse_workload_name(text: str, namespace: str) -> WorkloadName | None:
     """Return the workload that *text* names in kubectl's notation; None if it names no workload.
 
-    Args:
-        text: `deployment/web`, `deploy/web` or `deployment/shop/web`.
-        namespace: the namespace of a name without one.
+    *text* is `deployment/web`, `deploy/web` or `deployment/shop/web`; *namespace* is that of a name without one.
     """
     kind, _, rest = text.partition("/")
     if kind.lower() not in WORKLOAD_ALIASES or not rest:

@@ -27,11 +27,7 @@ def write_recording(
 ) -> int:
     """Write *recording* and return the number of objects.
 
-    Args:
-        recording: the recording.
-        file: the open file.
-        compress: whether the data is gzipped.
-        annotation_prefixes: the prefixes of other annotations to write, for plugins that read them.
+    Of other annotations, those that begin with one of *annotation_prefixes* are written, for plugins that read them.
     """
     if compress:
         with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as gzip_file:

@@ -126,13 +126,7 @@ def list_missing_kinds(
 
     Kinds are left out if clusters often have no object of them, so that their absence means nothing.
 
-    Args:
-        pod: the pod.
-        profile: the pod's profile.
-        recorded_kinds: the kinds in the recording.
-        unreadable_kinds: the kinds that could not be read when the cluster was recorded.
-        scored: whether the result depends on scores.
-        preempts: whether the result depends on victims of a preemption.
+    *scored* and *preempts* say whether the result depends on scores, and on victims of a preemption.
     """
     relevant_kinds = {*CLAIM_KINDS, "ResourceClaim", "ResourceSlice", "DeviceClass", "PriorityClass", *GROUP_KINDS}
     if not pod.spec.resource_claims:
@@ -173,9 +167,7 @@ def get_plural(kind: str) -> str:
 def format_missing_kinds(missing_kinds: Collection[str], unreadable_kinds: Mapping[str, str]) -> list[str]:
     """Return a line for the kinds that are not recorded, and a line for each kind that could not be read.
 
-    Args:
-        missing_kinds: the kinds that are not in the recording.
-        unreadable_kinds: the kinds that could not be read when the cluster was recorded, with the reason.
+    *unreadable_kinds* has the reason of each kind that could not be read when the cluster was recorded.
     """
     lines = [
         f"not readable: {get_plural(kind)}; {unreadable_kinds[kind]}"

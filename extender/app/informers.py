@@ -103,12 +103,7 @@ class Informers:
     ) -> None:
         """Create the informers; no connection is opened yet.
 
-        Args:
-            setup: the configuration with the profiles that determine the kinds.
-            transport: the connection to the API server.
-            event_handlers: the handlers of all deltas.
-            clock: the system clock.
-            raw_objects: the cache of raw objects for HTTP extenders; None: no raw objects.
+        The profiles of *setup* determine the kinds. *raw_objects* is the cache of raw objects for HTTP extenders.
         """
         self._event_handlers, self._clock = event_handlers, clock
         self._release = setup.gates.release

@@ -95,13 +95,7 @@ class LiveCluster:
     ) -> None:
         """Create transports and informers; no connection is opened yet.
 
-        Args:
-            setup: the configuration with the profiles that determine the watched kinds.
-            credential_source: the location of the credentials.
-            clock: the system clock.
-            user_agent: the header `User-Agent` of every request.
-            observe: the observer of every request.
-            other_scheduler_names: additional scheduler names; the verb bind may bind pods with these names.
+        The profiles of *setup* determine the kinds. The verb bind may bind the pods of *other_scheduler_names* too.
         """
         self.cache = Cache(setup.gates)
         self.credentials = Credentials(credential_source, clock)

@@ -41,10 +41,7 @@ It raises `CertificateError` or `ReloadError` while the content cannot be used.
 async def reload_periodically(source: str, refresh: RefreshFunction, metrics: ReloadMetrics | None = None) -> None:
     """Call *refresh* periodically until cancelled; log and count the results.
 
-    Args:
-        source: the name of the file in log messages and metrics.
-        refresh: the function that reloads the file.
-        metrics: the metrics of reloads; None: no metrics.
+    *source* is the name of the file in log messages and metrics.
     """
     last_error = ""
     if metrics is not None:

@@ -78,13 +78,8 @@ class StandaloneScheduler:
     ) -> None:
         """Create all parts; no connection is opened yet.
 
-        Args:
-            setup: the configuration with its plugins.
-            credential_source: the location of the credentials.
-            clock: the system clock.
-            metrics: the metrics of the process.
-            max_in_unschedulable_pods_seconds: the time after which an unschedulable pod is retried.
-            rng: the random number generator for ties and jitter; None: a new generator.
+        *rng* breaks ties and spreads retries. An unschedulable pod is retried after
+        *max_in_unschedulable_pods_seconds*.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushUnschedulablePodsLeftover (1.36).
         """

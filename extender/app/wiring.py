@@ -94,10 +94,8 @@ def build_setup(
 ) -> SchedulerSetup:
     """Build the profiles and plugins of a configuration.
 
-    Args:
-        configuration: the configuration; None: the default configuration.
-        gates: the feature gates of the emulated release; None: the default feature gates of the default release.
-        shared_state: the state that plugins of all profiles share, from the previous setup; None: new state.
+    Without *gates*, those of the default release have their default values. *shared_state* is the state that plugins of
+    all profiles share, from the previous setup; None: new state.
 
     Raises:
         ConfigError: the configuration is invalid; contains all errors.
@@ -128,11 +126,7 @@ def load_setup(
 ) -> SchedulerSetup:
     """Build profiles and plugins from YAML or JSON text. A Policy, or a ConfigMap with one, is converted first.
 
-    Args:
-        data: the YAML or JSON text.
-        source: the text's name in error messages.
-        gates: the feature gates; None: the default feature gates.
-        shared_state: the plugin state that profiles share; see `build_setup`.
+    *source* is the name of *data* in error messages; see `build_setup` for *gates* and *shared_state*.
 
     Raises:
         ConfigError: the configuration is invalid; contains all errors.
@@ -200,10 +194,7 @@ def make_runtime(
 ) -> PluginRuntime:
     """Return a plugin runtime for one thread.
 
-    Args:
-        observers: observe the calls of plugins.
-        cache_results: whether results of plugins are cached.
-        on_exception: called when a plugin raises.
+    *observers* observe the calls of plugins.
     """
     return PluginRuntime(PluginRunner(observers, on_exception), ResultCache(enabled=cache_results))
 

@@ -228,9 +228,7 @@ def _show_moves(trace: Trace, runs: Iterable[tuple[Policy, int]], percent: float
 def run_task(source: Trace | str, task: tuple[Policy, int]) -> Run:
     """Run a policy with a seed; what plugins print goes to standard error. Executors call this function.
 
-    Args:
-        source: the trace, or its file, which a process reads once.
-        task: the policy and the seed.
+    *source* is the trace, or its file, which a process reads once.
 
     Raises:
         RunError: a plugin failed.

@@ -153,9 +153,7 @@ def extender(
 def main(program: str = "extender", commands_by_alias: Mapping[str, str] | None = None) -> None:
     """Run the command line and exit with its status; an exception becomes one line on standard error.
 
-    Args:
-        program: the name of the program in its usage.
-        commands_by_alias: the commands by their other names; None: they have no others.
+    *program* is the name of the program in its usage; *commands_by_alias* has the commands by their other names.
 
     Typer handles invalid options (2), Ctrl-C (130) and a closed output pipe (1, without a message).
     """

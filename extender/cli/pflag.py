@@ -158,10 +158,6 @@ class ParsedFlags:
 def parse(words: Sequence[str], flags: Mapping[str, Flag]) -> ParsedFlags:
     """Parse a command line.
 
-    Args:
-        words: the words after the command's name.
-        flags: the known flags by name.
-
     Raises:
         FlagError: a flag is unknown, lacks its argument, or has an invalid argument.
     """

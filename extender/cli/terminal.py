@@ -100,10 +100,7 @@ class ProgressBar:
     def __init__(self, noun: str, terminal: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         """Create the bar without drawing it.
 
-        Args:
-            noun: the counted things, such as `pods`.
-            terminal: the terminal; None means standard error.
-            clock: returns the time in seconds.
+        *noun* names the counted things, such as `pods`. Without *terminal*, the bar is on standard error.
         """
         self._noun = noun
         self._terminal = sys.stderr if terminal is None else terminal

@@ -161,9 +161,8 @@ def make_error_from_status(status: ApiStatus) -> ApiError:
 def make_error_from_response(code: int, body: bytes) -> ApiError:
     """Return the error of a failure response.
 
-    Args:
-        code: the HTTP status, 400 or above.
-        body: a Status in JSON; any other body (such as a proxy's page) is quoted in part, in one line.
+    *code* is 400 or above. *body* is a Status in JSON; any other body, such as a proxy's page, is quoted in part, in
+    one line.
     """
     try:
         status = msgspec.json.decode(body, type=ApiStatus)

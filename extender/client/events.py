@@ -124,11 +124,8 @@ class EventSeriesCache:
     def observe(self, event: Event, now: float, wall_ns: int, fallback_name: UUID) -> EventWrite | None:
         """Add *event* and return its write; None if only the count of its series changes.
 
-        Args:
-            event: the event.
-            now: the current time in monotonic seconds.
-            wall_ns: the current time in nanoseconds since 1970.
-            fallback_name: the event's name if its object's name is not valid for events.
+        *now* is in monotonic seconds, *wall_ns* in nanoseconds since 1970. *fallback_name* is the event's name if its
+        object's name is not valid for events.
         """
         if event.reason == BINDING_REASON:
             return _make_write(self._make_body(event, wall_ns, fallback_name), None)

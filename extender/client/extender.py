@@ -105,10 +105,8 @@ class HttpExtender:
     def __init__(self, config: Extender, field_path: str, get_raw_object: RawObjectGetter) -> None:
         """Create the client without opening a connection.
 
-        Args:
-            config: the extender's configuration.
-            field_path: the extender's path in the configuration, such as `extenders[0]`.
-            get_raw_object: the function that returns a pod as raw JSON.
+        *field_path* is the extender's path in the configuration, such as `extenders[0]`; *get_raw_object* returns a pod
+        as raw JSON.
 
         Raises:
             ConfigError: the TLS settings are invalid.

@@ -41,9 +41,7 @@ class ExtenderTransport:
     def __init__(self, extender: Extender, field_path: str) -> None:
         """Read the TLS files without opening a connection.
 
-        Args:
-            extender: the extender's configuration.
-            field_path: the extender's path in the configuration, such as `extenders[0]`.
+        *field_path* is the extender's path in the configuration, such as `extenders[0]`.
 
         Raises:
             ConfigError: the TLS settings are invalid.

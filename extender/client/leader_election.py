@@ -120,10 +120,7 @@ class Election:
     def observe_lease(self, lease: Lease | None, now: float, wall_time: float) -> LeaseWrite | None:
         """Observe the lease, and return the write to send; None: another holder's lease is still valid.
 
-        Args:
-            lease: the lease; None: it does not exist.
-            now: the current time in monotonic seconds.
-            wall_time: the current time in seconds since 1970.
+        *lease* is None if it does not exist. *now* is in monotonic seconds, *wall_time* in seconds since 1970.
         """
         if lease is None:
             self._metadata = {}
@@ -144,10 +141,7 @@ class Election:
     def confirm_write(self, response: Lease, sent_at: float, now: float) -> None:
         """Record that the server accepted our write.
 
-        Args:
-            response: the lease in the server's response.
-            sent_at: the time when the write was sent, in monotonic seconds.
-            now: the current time in monotonic seconds.
+        *response* has the lease. *sent_at* and *now* are in monotonic seconds.
         """
         self._metadata, self._observed_spec, self._observed_at = response.metadata, response.spec, now
         self.leading, self._renewed_at = True, sent_at
@@ -172,9 +166,7 @@ class Election:
         The delay is at most the retry period, and it ends when the lease expires. So a candidate takes over at most the
         lease duration plus the retry period after the last renewal. Client-go waits up to 2.2 periods.
 
-        Args:
-            now: the current time in monotonic seconds.
-            jitter: a random number from 0 up to 1.
+        *now* is in monotonic seconds, *jitter* a random number from 0 up to 1.
         """
         wait = self.settings.retry_period * (MIN_RETRY_FRACTION + (1.0 - MIN_RETRY_FRACTION) * jitter)
         remaining = self._observed_at + self._observed_spec.lease_duration_seconds - now

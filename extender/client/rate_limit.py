@@ -30,8 +30,7 @@ class TokenBucket:
     def reserve(self, now: float) -> float:
         """Take a token; return the seconds until it may be used.
 
-        Args:
-            now: the current time in monotonic seconds.
+        *now* is in monotonic seconds.
         """
         if self._updated_at is not None and now > self._updated_at:
             self._tokens = min(self._burst, self._tokens + (now - self._updated_at) * self._qps)
@@ -88,9 +87,8 @@ MAX_RETRY_AFTER_SECONDS: Final = 60.0
 def parse_retry_after(header: str | None, now: float) -> float | None:
     """Return the seconds of a Retry-After header; None if there is no valid header.
 
-    Args:
-        header: whole seconds or an HTTP date; a date in the past means 0 seconds. The result is at most a minute.
-        now: the current time in seconds since 1970, for dates.
+    *header* is whole seconds or an HTTP date, compared with *now* in seconds since 1970; a date in the past means 0
+    seconds. The result is at most a minute.
     """
     if not header:
         return None

@@ -253,9 +253,7 @@ class Transport:
 
         Watches have no rate limit and are not retried, except after a 401.
 
-        Args:
-            request: a watch.
-            idle_timeout: the seconds without data until the connection counts as dead.
+        After *idle_timeout* seconds without data, the connection counts as dead.
 
         Raises:
             ApiError: a failure status, or no response.

@@ -74,10 +74,6 @@ class FeatureGates:
     def __init__(self, overrides: Mapping[str, bool] | None = None, release: Release = DEFAULT_RELEASE) -> None:
         """Create the set from the default values of *release* and *overrides*.
 
-        Args:
-            overrides: values by gate name, which replace the default values.
-            release: the emulated release.
-
         Raises:
             ConfigError: a gate is unknown.
         """

@@ -63,9 +63,7 @@ _DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
 def parse_feature_gates(flag_values: Iterable[str], release: Release = DEFAULT_RELEASE) -> dict[str, bool]:
     """Return the values of the gates that the flag sets, by gate name without `kube:`. The last value of a gate counts.
 
-    Args:
-        flag_values: the values of the flag.
-        release: the emulated release, which determines the gates, their stages and their defaults.
+    *release* determines the gates, their stages and their defaults.
 
     Raises:
         ConfigError: the syntax is wrong, a gate is unknown or locked, or an enabled gate depends on a disabled gate.

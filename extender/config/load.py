@@ -74,10 +74,8 @@ class _Document(msgspec.Struct, frozen=True, rename="camel"):
 def load_configuration(data: bytes, source: str, release: Release = DEFAULT_RELEASE) -> Configuration:
     """Load a configuration from a YAML or JSON document.
 
-    Args:
-        data: the document, UTF-8.
-        source: the file name for messages about the document as a whole.
-        release: the release whose default plugins apply.
+    *data* is UTF-8; *source* is the file name for messages about the document as a whole. The default plugins are those
+    of *release*.
 
     Raises:
         InvalidConfigurationError: the document is a configuration with decoding or validation errors.

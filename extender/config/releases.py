@@ -209,8 +209,7 @@ def find_release(kubernetes_version: str) -> Release | None:
 def parse_emulated_version(flag_values: Iterable[str]) -> Release:
     """Return the release that the flag `--emulated-version` selects; the last value counts.
 
-    Args:
-        flag_values: values such as `1.36`, `kube=1.36` or `v1.36`; without any, the default release is returned.
+    The values are such as `1.36`, `kube=1.36` or `v1.36`; without any, the default release is returned.
 
     Raises:
         ConfigError: a value names another component or a release that cannot be emulated.

@@ -199,10 +199,7 @@ def _list_sets(pods: Sequence[AssignedPodInfo]) -> Iterator[tuple[AssignedPodInf
 def _fits_without(free: Sequence[int], request: GpuRequest, moved: Sequence[AssignedPodInfo]) -> bool:
     """Return whether enough GPUs are free without the moved pods.
 
-    Args:
-        free: the free milli of each GPU of the node.
-        request: the request.
-        moved: pods on the node.
+    *free* is the free milli of each GPU of the node.
     """
     left = list(free)
     for pod in moved:

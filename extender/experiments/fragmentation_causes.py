@@ -34,10 +34,7 @@ def measure_fragmentation(
     too full; if too few GPUs suffice, it is GPU for all of them. The cause is CPU for GPUs that suffice on a node
     with too little free CPU.
 
-    Args:
-        devices: the GPUs of the nodes.
-        target_workload: the kinds of pods; their weights sum up to 1.
-        model_positions: the positions of the GPU models, see `DeviceTable.model_positions`.
+    The weights of *target_workload* sum up to 1; *model_positions* are `DeviceTable.model_positions`.
     """
     free = devices.free.sum(axis=1)
     milli = dict.fromkeys(Cause, 0.0)

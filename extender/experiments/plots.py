@@ -45,9 +45,7 @@ def write_plots(runs: Sequence[Run], directory: Path) -> list[Path]:
 
     Every curve is the mean over the seeds of a policy. Equal runs give equal files.
 
-    Args:
-        runs: at least one run.
-        directory: is created if it does not exist.
+    There is at least one run. The directory is created if it does not exist.
 
     Raises:
         OSError: a file cannot be written.

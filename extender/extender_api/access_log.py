@@ -17,12 +17,8 @@ SUCCESS_LEVEL: Final = logging.INFO - 2
 def log_request(scope: Scope, verb: str, code: int, seconds: float, fields: dict[str, Any]) -> None:
     """Log one request.
 
-    Args:
-        scope: ASGI scope of the request.
-        verb: name of the verb.
-        code: HTTP status of the response.
-        seconds: time from the request's headers to the end of the response.
-        fields: further log fields: pod, body sizes, error.
+    *seconds* count from the request's headers to the end of the response. *fields* are further log fields: pod, body
+    sizes, error.
     """
     level = SUCCESS_LEVEL if code == 200 and not fields.get("err") else logging.INFO
     if not log.isEnabledFor(level):

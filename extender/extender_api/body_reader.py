@@ -49,10 +49,7 @@ class BodyReader:
     ) -> AsyncIterator[bytearray]:
         """Read the whole body, and yield it. It counts in `current_total_bytes` until the block ends.
 
-        Args:
-            scope: ASGI scope of the request.
-            receive: ASGI receive of the request, from which nothing was read yet.
-            whole_objects_pattern: matches a body with whole objects; None: such bodies are not allowed.
+        *whole_objects_pattern* matches a body with whole objects; None: such bodies are not allowed.
 
         Raises:
             RequestError: 413, the body is too big; 503, all bodies together are too big; 400, the Content-Length is not

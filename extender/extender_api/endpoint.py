@@ -132,9 +132,7 @@ class VerbEndpoint:
 async def _encode(result: Any, names: NodeNames | None = None) -> Sequence[bytes]:
     """Return *result* in JSON. Whole nodes are encoded in pieces, because a copy of all of them takes too long.
 
-    Args:
-        result: the result of a verb.
-        names: the names of the request. If filter returns them all, their JSON is not encoded again.
+    If filter returns all *names* of the request, their JSON is not encoded again.
     """
     if isinstance(result, HostPriorities):
         return (result.to_json(),)

@@ -118,10 +118,6 @@ def reasons_from_status(status: Status, requested_nodes: RequestedNodes) -> Node
 def reasons_from_diagnosis(diagnosis: Diagnosis, requested_nodes: RequestedNodes) -> NodeReasons:
     """Return for each node the reasons of the first plugin that rejects it, in the plugin's order.
 
-    Args:
-        diagnosis: has the rejections of all plugins.
-        requested_nodes: the requested nodes.
-
     Source: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders (1.36).
     """
     reasons = _new_node_reasons(requested_nodes)

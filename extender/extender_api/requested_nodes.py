@@ -57,11 +57,8 @@ async def add_requested_nodes(
     The snapshot's other nodes and all its pods stay: kube-scheduler does not send nodes that it has already rejected,
     but their pods matter for affinity and spread.
 
-    Args:
-        pod: the pod of the request. Only its images are indexed.
-        node_list: the nodes of the request.
-        snapshot: the cluster; empty if no cluster is watched. It is not modified.
-        runtime: the runtime that runs the plugins on the hypothesis; it should not cache results.
+    Only the images of *pod* are indexed. *snapshot* is not modified; it is empty if no cluster is watched. *runtime*
+    runs the plugins on the hypothesis, and should not cache results.
 
     Raises:
         RequestError: 400, a node has a value that cannot be parsed; 413, the nodes have too many resources.

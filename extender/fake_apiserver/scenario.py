@@ -64,9 +64,7 @@ Sleep = Callable[[float], Awaitable[None]]
 def parse_scenario(text: str | bytes, source: str) -> Scenario:
     """Parse a scenario.
 
-    Args:
-        text: the scenario in YAML.
-        source: the name of the file in error messages.
+    *text* is YAML; *source* is the name of the file in error messages.
 
     Raises:
         ScenarioError: the scenario is invalid.

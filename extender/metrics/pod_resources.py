@@ -26,9 +26,7 @@ def render_pod_resources(pods: Iterable[tuple[Pod, str]], batch_size: int = 1000
 
     Assigned pods that have finished, and amounts of zero, are omitted.
 
-    Args:
-        pods: pairs of a pod and its node name; the node name is empty for unassigned pods.
-        batch_size: the number of pods per chunk.
+    *pods* are pairs of a pod and its node name, which is empty for unassigned pods. A chunk has *batch_size* pods.
     """
     active_pods = [(pod, node) for pod, node in pods if not (node and pod.status.phase in _TERMINAL_PHASES)]
     if not active_pods:

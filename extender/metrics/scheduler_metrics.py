@@ -101,12 +101,8 @@ class SchedulerMetrics(ClientMetrics):
     ) -> None:
         """Register all families except the *disabled_families* and those of disabled feature gates.
 
-        Args:
-            registry: the registry, which already contains the families of *plugin_metrics*.
-            plugin_metrics: the metrics of plugin calls.
-            disabled_families: the names of disabled families.
-            gates: the enabled feature gates; default: all gates of `FAMILIES_BY_GATE`.
-            release: the emulated release, which is also that of *plugin_metrics*.
+        *registry* already contains the families of *plugin_metrics*, which are of the same *release*. By default, all
+        *gates* of `FAMILIES_BY_GATE` are enabled.
         """
         self.registry, self.plugin_metrics = registry, plugin_metrics
         families_of_disabled_gates = {

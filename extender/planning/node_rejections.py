@@ -20,9 +20,7 @@ def group_rejecting_nodes(failure: ScheduleFailure, names: Sequence[str]) -> lis
 
     If an error ended the attempt, or if PreFilter rejected the pod, there is one group with this reason.
 
-    Args:
-        failure: the failed attempt.
-        names: the names of all nodes by row.
+    *names* are those of all nodes by row.
     """
     diagnosis = failure.diagnosis
     status = diagnosis.error or diagnosis.pre_filter_run.status

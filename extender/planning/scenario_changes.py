@@ -23,11 +23,7 @@ def apply_scenario(
 
     The generator yields after each node, so that a caller in an event loop can let other tasks run.
 
-    Args:
-        scenario: the changes.
-        cache: the cache, which is modified through *edits*.
-        edits: writes the cache.
-        removals: removes pods from nodes and makes their replacements.
+    The cache is modified only through *edits*; *removals* removes pods from nodes and makes their replacements.
 
     Returns:
         The pods that the scenario creates, and the uids of the pending pods that it deletes.

@@ -75,10 +75,7 @@ class WhatIfRunner:
     def run(self, scenario: Scenario, *, seed: int = 0, progress: ProgressCallback | None = None) -> ScenarioOutcome:
         """Run a scenario.
 
-        Args:
-            scenario: the changes.
-            seed: the random seed for the selection among nodes with equal scores.
-            progress: the callback after each pod; None means no callback.
+        *seed* is the random seed for the selection among nodes with equal scores.
 
         Raises:
             ScenarioError: the scenario does not match the cluster.

@@ -127,9 +127,7 @@ class Authenticator:
     async def authenticate(self, headers: Sequence[tuple[bytes, bytes]], certificate: bytes | None) -> UserInfo | None:
         """Return the user; None if the credentials are invalid.
 
-        Args:
-            headers: the request's headers, with names in lower case.
-            certificate: the client certificate in DER; TLS has verified its chain.
+        The names of *headers* are in lower case. *certificate* is the client's in DER; TLS has verified its chain.
         """
         if certificate:
             try:

@@ -56,10 +56,7 @@ class Authorizer:
     async def authorize(self, user: UserInfo, verb: str, path: str) -> AuthorizationDecision:
         """Decide whether *user* may send a request.
 
-        Args:
-            user: the authenticated user.
-            verb: the HTTP method in lower case.
-            path: the path of the request.
+        *verb* is the HTTP method in lower case.
 
         Raises:
             ReviewError: the review failed.

@@ -59,10 +59,8 @@ class Health:
     def run_checks(self, endpoint: str, *, verbose: bool = False, exclude: Iterable[str] = ()) -> tuple[bool, str]:
         """Run the checks; return whether all pass, and the text of the page (`ok`, or one line per check).
 
-        Args:
-            endpoint: `livez`, `healthz` or `readyz`.
-            verbose: list the checks even if all pass.
-            exclude: names of checks to leave out.
+        *endpoint* is `livez`, `healthz` or `readyz`. With *verbose*, the checks are listed even if all pass. Those in
+        *exclude* are left out.
         """
         excluded_names = frozenset(exclude)
         lines: list[str] = []

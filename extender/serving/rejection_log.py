@@ -28,9 +28,7 @@ class RejectionLog:
     def log(self, fields: Mapping[str, object], now: float) -> None:
         """Log that a request was rejected.
 
-        Args:
-            fields: the key-value pairs of the line, such as the client and the reason.
-            now: the current time in monotonic seconds.
+        *fields* are such as the client and the reason; *now* is in monotonic seconds.
         """
         if now - self._interval_start >= self.interval:
             self._interval_start, self._line_count = now, 0

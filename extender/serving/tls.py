@@ -127,9 +127,7 @@ class ServingCertificate:
 def load_serving_certificate(settings: ServingOptions, client_ca_file: str = "") -> ServingCertificate:
     """Load or create the server's certificate.
 
-    Args:
-        settings: the options of the server.
-        client_ca_file: the PEM file with the CAs of client certificates; empty: there are no client CAs.
+    *client_ca_file* has the CAs of client certificates in PEM; empty: there are none.
 
     Raises:
         CertificateError: a file or option is invalid.

@@ -22,9 +22,7 @@ class ChangeFeed:
     def __init__(self, source: PageSource, max_share: float = MAX_SHARE) -> None:
         """Create the feed of a cluster; it starts with its first reader.
 
-        Args:
-            source: the cluster.
-            max_share: the largest share of the time that the events and the pages after them may take.
+        The events and the pages after them may take *max_share* of the time.
         """
         self._seconds = 0.0
         self._feed = LiveFeed(

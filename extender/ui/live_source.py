@@ -97,13 +97,8 @@ class LiveSource:
     ) -> None:
         """Create the source without reading the cache.
 
-        Args:
-            title: see the class.
-            cache: the cluster.
-            get_profiles: returns the current profiles by scheduler name.
-            make_runtime: returns a new plugin runtime.
-            get_time: returns monotonic seconds.
-            access: how the process reads the cluster; None: it can read everything.
+        *get_time* returns monotonic seconds. *access* is how the process reads the cluster; None: it can read
+        everything.
         """
         self._access = access or ClusterAccess()
         self.title, self.command_options, self.is_live = title, self._access.command_options, True

@@ -35,8 +35,7 @@ class MountedPages:
 def find_pattern_of_pages(patterns: Iterable[str]) -> str:
     """Return the first of *patterns* that matches a path of the pages; empty if there is none.
 
-    Args:
-        patterns: URL paths; a `*` at the end matches any suffix, as in `AuthorizationOptions.always_allowed_paths`.
+    A `*` at the end of a pattern matches any suffix, as in `AuthorizationOptions.always_allowed_paths`.
     """
     prefix = f"{PREFIX.lstrip('/')}/"
     for pattern in patterns:

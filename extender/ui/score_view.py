@@ -88,9 +88,8 @@ class ScoreView:
 def make_score_view(values: Mapping[str, Any], *, show_all: bool) -> ScoreView | None:
     """Return the scores in the *values* of an explanation; None if no node has a score.
 
-    Args:
-        values: the values that `extender explain -o json` prints for the pod.
-        show_all: whether the best 500 nodes are shown, instead of the best ten. The pod's own node is always shown.
+    *values* are those that `extender explain -o json` prints. With *show_all* the best 500 nodes are shown, instead of
+    the best ten. The pod's own node is always shown.
     """
     scores = values["scores"]
     if not scores:

@@ -40,11 +40,7 @@ class WaitingPage:
     ) -> None:
         """Create the page.
 
-        Args:
-            source: the cluster.
-            render: renders a page.
-            measure: counts the time of a block for the feed of changes.
-            get_time: returns monotonic seconds.
+        *measure* counts the time of a block for the feed of changes; *get_time* returns monotonic seconds.
         """
         self._source, self._render, self._measure, self._get_time = source, render, measure, get_time
         self._state_id, self._pages = -1, dict[tuple[str, int], Response]()

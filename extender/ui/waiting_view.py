@@ -76,9 +76,7 @@ class OtherScheduler:
 def describe_waiting_pods(report: PodReport, pods: Sequence[Pod]) -> AlikePods:
     """Return the entry of pods with the same explanation.
 
-    Args:
-        report: the explanation of the first pod.
-        pods: all pods with this explanation, at least one.
+    *report* is the explanation of the first of the *pods*.
     """
     explanation = report.explanation
     since, event = find_waiting_start(pods)

@@ -196,10 +196,7 @@ def _format_score_table(explanation: PodExplanation, ranking: Ranking, assigned_
 def format_score_table(explanation: PodExplanation, ranking: Ranking, positions: Sequence[int]) -> list[str]:
     """Return a table of the raw, normalized and weighted score of every plugin, and of the totals.
 
-    Args:
-        explanation: the results of all plugins.
-        ranking: the scores.
-        positions: the positions of the nodes in the ranking, one for each column.
+    *positions* are those of the nodes in the ranking, one for each column.
     """
     names = [explanation.node_names[int(ranking.rows[position])] for position in positions]
     rows = [("PLUGIN", *(cell for name in names for cell in (name, "", "")))]

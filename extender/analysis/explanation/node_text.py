@@ -14,13 +14,7 @@ _INDENT: Final = "    "
 
 
 def format_node_lines(explanation: PodExplanation, snapshot: Snapshot, name: str) -> list[str]:
-    """Return lines about one node, the first of which says whether it fits.
-
-    Args:
-        explanation: the results of all plugins.
-        snapshot: the snapshot of the cluster.
-        name: the node, which exists.
-    """
+    """Return lines about one node, the first of which says whether it fits."""
     node_status = explanation.nodes.get(name)
     if node_status is None:
         return [f"  Node {name} is not evaluated{_explain_skipped_node(explanation)}"]

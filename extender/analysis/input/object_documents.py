@@ -99,9 +99,7 @@ Entry = ObjectEntry | ConfigEntry | RecordedKinds | RecordedVersion | InputError
 def read_entries(data: bytes, source: str) -> Iterator[Entry]:
     """Yield the entries of a file in order. An entry that is not an object is yielded as an error.
 
-    Args:
-        data: the file's text in UTF-8, not empty.
-        source: the file's name.
+    *data* is the file's text in UTF-8, not empty; *source* is the file's name.
 
     Raises:
         UnreadableError: the remainder of the text cannot be parsed.

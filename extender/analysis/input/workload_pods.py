@@ -77,9 +77,7 @@ class WorkloadPods(msgspec.Struct, frozen=True):
 def make_workload_pods(workload: Workload, objects: Iterable[KubernetesObject]) -> WorkloadPods:
     """Make the pods that *workload* has in addition to its pods in *objects*.
 
-    Args:
-        workload: the workload, with its template.
-        objects: the objects of the cluster: nodes, pods, replica sets, claims and storage classes are read.
+    Nodes, pods, replica sets, claims and storage classes are read.
     """
     template = workload.spec.template
     if template is None:

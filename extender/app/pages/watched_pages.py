@@ -59,12 +59,8 @@ async def open_watched_pages(
 ) -> AsyncIterator[WatchedPages]:
     """List the cluster, and watch it inside the block. Nothing is written to it.
 
-    Args:
-        setup: the configuration with the profiles that determine the kinds.
-        credential_source: the location of the credentials.
-        command_options: the options that select the same cluster and configuration on the command line.
-        make_runtime: returns a new plugin runtime.
-        progress: the callback after each kind.
+    *command_options* select the same cluster and configuration on the command line; *progress* is called after each
+    kind.
 
     Raises:
         UnreadableError: nodes or pods cannot be read; the message names the server and the reason.

@@ -42,9 +42,7 @@ class ClusterOptions:
     def make_selection(self, names: Sequence[str], *, live: bool) -> PodSelection:
         """Return the selected pods.
 
-        Args:
-            names: the names of pods and workloads; none: all pending pods.
-            live: whether the pods are in a live cluster, whose context has a namespace.
+        Without *names* they are all pending pods. The context of a *live* cluster has a namespace.
 
         Raises:
             InputError: the options contradict each other, or the label selector is invalid.
@@ -111,11 +109,7 @@ def read_cluster_inputs(
     All commands with a live cluster read it here. From a live cluster only those kinds are read on which the scheduling
     of the selected pods depends.
 
-    Args:
-        files: the files of a recording; none: the live cluster.
-        input_options: the configuration, the feature gates and the treatment of duplicate objects.
-        options: the live cluster and its pods.
-        names: the names of pods and workloads; none: all pending pods.
+    Without *names*, all pending pods are selected.
 
     Raises:
         ConfigError: the release or a feature gate is invalid.

@@ -20,9 +20,7 @@ _MAX_FILE_BYTES: Final = 2_000_000
 def list_live_names(resource: str, flags: Sequence[str]) -> list[str]:
     """Return the names of the objects that kubectl lists; none if kubectl fails.
 
-    Args:
-        resource: the plural of the resource.
-        flags: the flags that select the cluster and the namespace.
+    *resource* is the plural of the resource; *flags* select the cluster and the namespace.
     """
     command = ["kubectl", "get", resource, "--output=name", "--request-timeout=3s", *flags]
     try:

@@ -13,9 +13,7 @@ def open_replaced_file(file: str, mode: int = 0o666) -> Iterator[BinaryIO]:
 
     A device, a pipe and what a link in /dev names, such as /dev/stdout, are written to. Any other link is replaced.
 
-    Args:
-        file: the path of the file.
-        mode: the permissions of the file, without those of the process's umask.
+    *mode* has the permissions of the file, without those of the process's umask.
 
     Raises:
         OSError: the file cannot be written.

@@ -29,9 +29,7 @@ def count_tokens(text: str) -> int:
 def select_page(text: str, page: int) -> str:
     """Return one page of an answer; its last line says how to get the next one. A long line is divided.
 
-    Args:
-        text: the whole answer.
-        page: the number of the page, from 1.
+    The first page has the number 1.
 
     Raises:
         PageError: there is no such page.

@@ -77,9 +77,7 @@ def make_server(source: ClusterSource) -> MCPServer:
 def make_http_app(server: MCPServer, hosts: list[str]) -> Starlette:
     """Return the application for HTTP: stateless, JSON responses, limited requests.
 
-    Args:
-        server: the server.
-        hosts: the accepted values of the header Host; others are refused, as are all pages of other origins.
+    *hosts* are the accepted values of the header Host; others are refused, as are all pages of other origins.
     """
     security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts])
     return server.streamable_http_app(

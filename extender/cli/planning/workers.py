@@ -64,10 +64,7 @@ class Workers:
 def run_tasks(workers: Workers, run: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
     """Yield the result of *run* for each task, in the order of the tasks.
 
-    Args:
-        workers: the processes.
-        run: a function that can be pickled, with arguments and results that can be pickled.
-        tasks: the tasks.
+    *run* can be pickled, as can its arguments and results.
 
     Raises:
         BadParameter: the workers of Dask cannot be reached.
@@ -84,11 +81,7 @@ def run_tasks(workers: Workers, run: Callable[[T], R], tasks: Iterable[T]) -> It
 def run_with_executor(executor: Executor, jobs: int, run: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
     """Yield the result of each task in order. Any `concurrent.futures.Executor` can be used.
 
-    Args:
-        executor: runs the tasks.
-        jobs: the number of tasks that the executor runs at the same time. At most three times as many are submitted.
-        run: the function.
-        tasks: the tasks.
+    The executor runs *jobs* tasks at the same time; at most three times as many are submitted.
     """
     futures: deque[Future[R]] = deque()
     for task in tasks:

@@ -35,10 +35,8 @@ _MAX_STDERR_LENGTH: Final = 500
 def run_exec_plugin(settings: Mapping[str, Any], base_dir: Path, cluster: Mapping[str, Any]) -> dict[str, Any]:
     """Run a plugin and return the status of its ExecCredential. Blocking.
 
-    Args:
-        settings: the field `exec` of a user.
-        base_dir: the folder of the kubeconfig file. A relative path of the command is relative to it.
-        cluster: the cluster of the context, for a plugin with `provideClusterInfo`.
+    *settings* is the field `exec` of a user. A relative path of the command is relative to *base_dir*, the folder of
+    the kubeconfig file. *cluster* is that of the context, for a plugin with `provideClusterInfo`.
 
     Raises:
         CredentialsError: the plugin cannot be run, fails, exceeds a limit, or returns no credentials.

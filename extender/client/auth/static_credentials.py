@@ -80,9 +80,7 @@ def validate_kubeconfig(config: Any, file: Path) -> None:
 def find_context(configs: Mapping[str, dict[str, Any]], name: str) -> tuple[Entry, Entry]:
     """Return the cluster and the user of a context. Of entries with the same name, that of the first file applies.
 
-    Args:
-        configs: the validated kubeconfigs by path, in kubectl's order.
-        name: the name of the context.
+    *configs* are the validated kubeconfigs by path, in kubectl's order.
 
     Raises:
         ValueError: there is no such context, or no such cluster. A missing user has no fields.
@@ -111,10 +109,7 @@ def _find(configs: Mapping[str, dict[str, Any]], kind: str, name: str) -> Entry 
 def make_static_configuration(cluster: Entry, user: Entry, write_file: Callable[[bytes], str]) -> StaticConfiguration:
     """Return the settings of a cluster and its user. Tokens in files and exec plugins are left to the caller.
 
-    Args:
-        cluster: the cluster.
-        user: the user, without an auth provider.
-        write_file: writes a certificate or key to a private file, and returns its path.
+    The *user* has no auth provider. *write_file* writes a certificate or key to a private file, and returns its path.
 
     Raises:
         ValueError: a file does not exist, a certificate or key is not base64, or a password has a character that a

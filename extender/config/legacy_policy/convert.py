@@ -40,9 +40,7 @@ def convert_policy(policy: Policy, warnings: Iterable[str] = ()) -> ConvertedPol
     at other extension points. If the Policy requests a plugin as predicate but not as priority, the plugin's Score is
     disabled. If the Policy requests a plugin as priority but not as predicate, the plugin's Filter is disabled.
 
-    Args:
-        policy: the decoded policy.
-        warnings: the warnings of decoding; the warnings of the conversion follow them.
+    The *warnings* of decoding precede those of the conversion.
 
     Raises:
         ConfigError: all errors of *policy*.

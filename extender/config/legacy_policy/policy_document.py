@@ -49,9 +49,7 @@ def is_policy_or_config_map(document: object) -> bool:
 def load_policy(data: bytes, source: str) -> LoadedPolicy:
     """Load a Policy from a YAML or JSON document. A document without a kind is treated as a Policy.
 
-    Args:
-        data: the document, UTF-8.
-        source: the file name for messages about the document as a whole.
+    *data* is UTF-8; *source* is the file name for messages about the document as a whole.
 
     Raises:
         ConfigError: all decoding errors.

@@ -112,10 +112,7 @@ class Assumptions:
 
         Release all snapshots of the cache before the call, or the cache copies its tables.
 
-        Args:
-            pod: the pod of the request.
-            assumed_pod: the pod to count on the node (see `binding_cycle.make_assumed_pod`).
-            node_name: the node.
+        *assumed_pod* counts on the node (see `binding_cycle.make_assumed_pod`).
         """
         uid = _get_uid(pod)
         self._count_event("chosen")

@@ -100,9 +100,7 @@ class FaultInjector:
     def __init__(self, faults: Iterable[Fault] = (), seed: int = 0) -> None:
         """Create an injector of *faults*.
 
-        Args:
-            faults: the faults to inject.
-            seed: the seed of the random choices; equal seeds and requests give equal faults.
+        Equal seeds and requests give equal faults.
         """
         self._states: list[_FaultState] = []
         self._seed = seed

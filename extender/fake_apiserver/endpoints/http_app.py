@@ -74,12 +74,8 @@ class HttpApp:
     ) -> None:
         """Create the application.
 
-        Args:
-            api: the API.
-            faults: the injector of faults.
-            reviews: the rules for the results of TokenReviews and SubjectAccessReviews.
-            bookmark_seconds: the interval between the bookmarks of a watch.
-            sleep: waits for the number of seconds by which a fault delays the response.
+        *bookmark_seconds* is the interval between the bookmarks of a watch; *sleep* waits for the seconds by which a
+        fault delays the response.
         """
         self.api = api
         self.faults = faults

@@ -230,13 +230,8 @@ def print_table(
 ) -> Object:
     """Return a `meta.k8s.io/v1` Table with one row per object.
 
-    Args:
-        resource: the resource of the objects.
-        objects: the objects.
-        now: the current time for ages, in seconds since 1970.
-        meta: the metadata of the list.
-        include_object: the part of each object in its row: `None`, `Metadata` or `Object`.
-        with_columns: whether column definitions are included; a watch sends them once.
+    *now* is in seconds since 1970. *include_object* is the part of each object in its row: `None`, `Metadata` or
+    `Object`. A watch sends the column definitions once, *with_columns*.
     """
     columns = _COLUMNS.get(resource.kind, _DEFAULT_COLUMNS)
     document: Object = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": meta}

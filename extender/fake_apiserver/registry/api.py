@@ -46,10 +46,7 @@ class Api:
     def __init__(self, store: Store | None = None, clock: Clock | None = None, seed: int = 0) -> None:
         """Create the initial objects of a cluster: four namespaces and two priority classes.
 
-        Args:
-            store: the store of the objects; None: a new store.
-            clock: the clock for timestamps; None: the system clock.
-            seed: the seed of UIDs and generated names.
+        By default, there are a new store and the system clock. *seed* is that of UIDs and generated names.
         """
         self.store = store or Store()
         self.clock = clock or SystemClock()
@@ -134,13 +131,8 @@ class Api:
     ) -> tuple[Object, bool]:
         """Replace an object; return the stored object and whether it was created.
 
-        Args:
-            resource: the object's resource.
-            namespace: the object's namespace.
-            name: the object's name.
-            body: the new object.
-            subresource: `status` to update only the status; empty to update all fields except the status.
-            dry_run: whether the result is returned without being stored.
+        *subresource* is `status` to update only the status; if it is empty, all fields except the status are updated.
+        With *dry_run* the result is not stored.
 
         Raises:
             StatusError: 400, 404, 409 or 422.
@@ -245,12 +237,8 @@ class Api:
     ) -> tuple[Object, bool]:
         """Delete an object or start its deletion; return its last state and whether it was removed.
 
-        Args:
-            resource: the object's resource.
-            namespace: the object's namespace.
-            name: the object's name.
-            options: the DeleteOptions; only `gracePeriodSeconds` and `preconditions` are used.
-            dry_run: whether the result is returned without being stored.
+        Of the DeleteOptions, only `gracePeriodSeconds` and `preconditions` are used. With *dry_run* the result is not
+        stored.
 
         Raises:
             StatusError: 404, or 409 for a failed precondition.

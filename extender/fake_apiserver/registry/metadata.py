@@ -48,11 +48,7 @@ def parse_timestamp(text: str) -> float:
 def build_metadata(resource: ApiResource, requested_meta: Object, now: str, rng: random.Random) -> Object:
     """Return the metadata of a new object.
 
-    Args:
-        resource: the resource of the object.
-        requested_meta: the metadata in the request, with the namespace set.
-        now: the creation timestamp.
-        rng: the random generator for name suffixes and UIDs.
+    *requested_meta* has the namespace already; *rng* is for name suffixes and UIDs.
 
     Raises:
         StatusError: 422 if the name is missing or invalid.

@@ -74,10 +74,7 @@ def _set_port_defaults(port: Object, *, host_network: bool) -> Object:
 def admit(spec: Object, name: str, priority_classes: Mapping[str, Object]) -> Object:
     """Return the spec after admission, which adds the priority, the preemption policy and default tolerations.
 
-    Args:
-        spec: the spec with defaults.
-        name: the name of the pod, for error messages.
-        priority_classes: the priority classes by name.
+    *name* is for error messages.
 
     Raises:
         StatusError: 403 if the priority class is unknown, or the priority or preemption policy in the spec differs from

@@ -39,13 +39,7 @@ class FixPlan:
 def fix_violations(
     simulator: MoveSimulator, limits: SearchLimits | None = None, progress: SearchProgress | None = None
 ) -> FixPlan:
-    """Return the violations, and the steps that end them. The steps' changes stay made on the cache.
-
-    Args:
-        simulator: the cluster.
-        limits: the limits; None: the default limits.
-        progress: the callback after each move.
-    """
+    """Return the violations, and the steps that end them. The steps' changes stay made on the cache."""
     search = _FixSearch(simulator, limits or SearchLimits())
     placed_before = tuple(simulator.settle())
     start = simulator.mark()

@@ -158,9 +158,7 @@ class MoveSimulator:
     def evict(self, pod: AssignedPodInfo, *, settles: bool = False) -> Move | str:
         """Evict *pod*, and let the scheduling cycle place the pod that replaces it.
 
-        Args:
-            pod: a pod on a node.
-            settles: whether all waiting pods are tried too, in queue order.
+        If *settles* is set, all waiting pods are tried too, in queue order.
 
         Returns:
             The move, or the reason why it is not possible. In the second case nothing changes.

@@ -29,9 +29,7 @@ def find_violations(simulator: MoveSimulator, pods: Iterable[AssignedPodInfo]) -
 def list_checked_pods(simulator: MoveSimulator, *, moved: bool = False) -> list[AssignedPodInfo]:
     """Return the pods on nodes that may have a violation, by namespace and name.
 
-    Args:
-        simulator: the cluster.
-        moved: whether only those rules matter that the move of another pod may violate.
+    If *moved* is set, only those rules matter that the move of another pod may violate.
     """
     tainted_nodes = {node.metadata.name for node in simulator.cache.nodes if node.spec.taints and not moved}
     pods = list(simulator.cache.assigned_pods.values())

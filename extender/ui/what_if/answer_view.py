@@ -58,10 +58,7 @@ class AnswerView:
 def make_answer_view(outcome: ScenarioOutcome, pods: Container[str], nodes: Container[str]) -> AnswerView:
     """Return the contents, made from the values that `extender what-if -o json` prints.
 
-    Args:
-        outcome: the outcome of the scenario.
-        pods: the pods that have pages. Others, which the scenario adds, are not links.
-        nodes: the nodes that have pages.
+    *pods* and *nodes* have pages. Other pods, which the scenario adds, are not links.
     """
     view = _make_view(outcome)
     known = {"pods": pods, "nodes": nodes}

@@ -150,9 +150,7 @@ def _parse_count(label: str, text: str, allowed: range, errors: list[str]) -> in
 def make_configuration(question: Question, scheduler_names: Iterable[str]) -> str:
     """Return the configuration of a question as YAML; empty for the configuration in force.
 
-    Args:
-        question: the question.
-        scheduler_names: the profiles that a strategy is for.
+    *scheduler_names* are the profiles that a strategy is for.
     """
     if question.strategy == OWN_CONFIGURATION:
         return question.config
@@ -171,9 +169,7 @@ def make_configuration(question: Question, scheduler_names: Iterable[str]) -> st
 def format_command(question: Question, command_options: str) -> str:
     """Return the command line that answers a valid question, for a shell.
 
-    Args:
-        question: the question.
-        command_options: the options that select the cluster, quoted for a shell.
+    *command_options* select the cluster, quoted for a shell.
     """
     scenario = make_scenario(question)
     options: list[str] = []
@@ -197,10 +193,8 @@ def format_command(question: Question, command_options: str) -> str:
 def list_workloads(owners: Iterable[tuple[str, str, str]], deployments: Mapping[str, str], limit: int) -> Sequence[str]:
     """Return the workloads of pods as the form names them, sorted.
 
-    Args:
-        owners: the kind, the namespace and the name of the controller of each pod.
-        deployments: the names of the Deployments by their ReplicaSets, `namespace/name`.
-        limit: the largest number of workloads.
+    *owners* are the kind, the namespace and the name of the controller of each pod. *deployments* are the names of the
+    Deployments by their ReplicaSets, `namespace/name`.
     """
     names = set()
     for kind, namespace, name in owners:
