@@ -51,7 +51,6 @@ class WorkloadName:
     Attributes:
         kind: the kind, such as `Deployment`.
         namespace: the namespace; empty if it is not known.
-        name: the name.
     """
 
     kind: str

@@ -32,7 +32,6 @@ class NodeFreshness:
     Attributes:
         get_reflector: a function that returns the reflector of nodes.
         reader: the client that reads nodes.
-        cache: the cache with the nodes.
         clock: the source of the current time.
         sleep: the function that waits for a number of seconds.
     """

@@ -67,7 +67,6 @@ class EventBroadcaster:
     """Records events and sends them over a separate session, so that events never delay bindings.
 
     Attributes:
-        writer: the writer of events.
         series_cache: the cache that detects repeated events.
         clock: the clock; its monotonic time decides when a series ends, and its wall time gives timestamps.
         jitter: the source of random numbers from 0 up to 1.

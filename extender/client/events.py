@@ -77,7 +77,6 @@ class EventWrite:
     """A write of an event.
 
     Attributes:
-        namespace, name: the namespace and name of the event.
         body: the whole event.
         patch: the patch of its series; None: the event is created.
     """

@@ -48,7 +48,6 @@ class ExtenderArgs:
 
     Attributes:
         pod: the pod to schedule.
-        node_names: names of the nodes.
         list_raw_nodes: the function that returns the nodes as JSON; called only for an extender without a node cache.
     """
 

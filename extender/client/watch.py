@@ -60,7 +60,6 @@ class WatchEvent(Generic[T]):
     """One event of a watch.
 
     Attributes:
-        type: the type of the event.
         resource_version: the resource version after the event.
         key: `namespace/name`, or the name; empty for a bookmark.
         object: the object after the event, or the last state of a deleted object. It is None for a bookmark, and for an

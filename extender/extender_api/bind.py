@@ -90,7 +90,6 @@ class BindVerb:
         extra_scheduler_names: the names of further schedulers; their pods are bound too.
         get_not_ready_reason: a function that returns the reason why no request can be served now; empty if requests can
             be served.
-        decision_log: the log of decisions.
         on_forget: a function that is called with an assumed pod whose binding failed.
         end_assumption: a function that ends filter's assumption of the pod with the given uid, because bind assumes the
             pod itself.

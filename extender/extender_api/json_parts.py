@@ -138,7 +138,6 @@ class CutBody:
 
     Attributes:
         body: the whole body.
-        form: the form of the body.
         start: the position of the first part.
         end: the position after the last part.
     """

@@ -34,7 +34,6 @@ class _Operation:
     Attributes:
         handler: the verb; its docstring is the summary.
         request_types: the forms of the request.
-        response_type: the type of the response.
         can_fail: whether a failed decision has status 500.
     """
 

@@ -102,7 +102,6 @@ class Verbs:
         metrics: the metrics of decisions.
         get_not_ready_reason: a function that returns the reason why no request can be served now, such as an incomplete
             cache; empty if requests can be served.
-        decision_log: the log of decisions.
         assumptions: the pods that are assumed on the node that filter chose; None: filter answers all feasible nodes.
         rng: the random generator that breaks ties between nodes.
     """

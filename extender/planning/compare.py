@@ -29,7 +29,6 @@ class ConfiguredCluster:
     Attributes:
         cache: the cluster; it is modified.
         profiles: the profiles by scheduler name.
-        runtime: the plugin runtime.
     """
 
     cache: Cache

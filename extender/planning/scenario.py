@@ -73,7 +73,6 @@ class Scenario:
 
     Attributes:
         add: new nodes like existing ones.
-        nodes: new nodes.
         remove: nodes that fail or are deleted.
         lose: labels whose nodes fail, as pairs of key and value.
         labels, taints: changes of nodes.

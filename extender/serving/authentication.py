@@ -102,10 +102,8 @@ class Authenticator:
     """Authenticates requests.
 
     Attributes:
-        settings: the options.
         reviewer: creates TokenReviews; None: tokens are ignored.
         metrics: the metrics of authentication.
-        client_cas: the CAs of client certificates.
         front_proxy_cas: the CAs of the certificates of front proxies.
         get_client_ca_file_cas: returns more CAs of client certificates, from a file that may change.
         now: returns monotonic seconds.

@@ -37,7 +37,6 @@ class Authorizer:
     """Authorizes requests.
 
     Attributes:
-        settings: the options.
         reviewer: creates SubjectAccessReviews; None: only the always allowed paths and the group `system:masters` are
             allowed.
         metrics: the metrics of reviews.

@@ -32,7 +32,6 @@ class LiveCell:
     """A cell of a table.
 
     Attributes:
-        text: the text.
         kind: `pods` or `nodes` if the text is the key of a pod or the name of a node, which is then a link; else empty.
     """
 

@@ -40,7 +40,6 @@ class ScoredNode:
     """A feasible node with its total score and the segments of its bar.
 
     Attributes:
-        name: the node.
         total: the sum of the weighted scores.
         is_best: whether no node has a higher total.
         is_assigned: whether the pod is on this node.

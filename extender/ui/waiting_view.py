@@ -23,7 +23,6 @@ class AlikePods:
     """Pending pods that are alike: they have the same explanation.
 
     Attributes:
-        keys: the keys of the pods.
         reason: the most frequent reason, which is the title of the group on the page.
         summary: a sentence about the nodes.
         message: kube-scheduler's message.
@@ -54,7 +53,6 @@ class ReasonGroup:
     """The waiting pods with the same most frequent reason.
 
     Attributes:
-        reason: the reason.
         pod_count: the number of pods.
         pods: the pods that are alike, the largest number first.
     """

@@ -14,7 +14,6 @@ class AssignedNode:
     The pod itself does not count on its node.
 
     Attributes:
-        name: the node.
         feasible_count: the number of nodes that fit the pod now.
         rank: 1 for a node with the highest total score; None if the node would reject the pod, or is not scored.
         total: the total score of the node; None without a rank.

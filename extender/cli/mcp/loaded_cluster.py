@@ -81,7 +81,6 @@ class ClusterSource:
 
     Attributes:
         read: the function that reads the cluster.
-        clock: the clock.
         max_age: the age in seconds at which the cluster is read again; None for a recording, which does not change.
     """
 

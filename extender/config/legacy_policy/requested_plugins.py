@@ -35,7 +35,6 @@ class RequestedPlugins:
 
     Attributes:
         filter_plugins: names of Filter plugins in execution order.
-        score_weights: weights by Score plugin.
         args: plugin arguments as plain values, by plugin.
         args_paths: the field path of the arguments in the Policy, by plugin.
         warnings: one warning for each rule of the Policy that this scheduler applies differently.

@@ -50,7 +50,6 @@ class NodeChoice:
     """The chosen node. It has no reference to a snapshot.
 
     Attributes:
-        node_name: the name of the node.
         position: its position in the request.
         feasible_count: number of requested nodes that fit the pod.
         best_count: number of these nodes with the highest total; 1 if only one node fits.

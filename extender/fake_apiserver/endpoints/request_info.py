@@ -29,7 +29,6 @@ class RequestInfo:
 
     Attributes:
         verb: the verb (get, list, watch, create, update, patch, delete or deletecollection).
-        resource: the resource.
         namespace: the namespace; empty for all namespaces, or if the resource is cluster-scoped.
         name: the name of the object; empty for all objects.
         subresource: the subresource; empty for the object itself.

@@ -11,7 +11,6 @@ class StatusError(Exception):
     """A request failed. The response is a Status.
 
     Attributes:
-        status: the Status.
         retry_after: seconds for the Retry-After header; None: no header.
     """
 

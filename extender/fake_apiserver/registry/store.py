@@ -67,7 +67,6 @@ class StoreChange:
     """A change of one object.
 
     Attributes:
-        resource_version: the resource version of the change.
         event: the type of the change.
         stored_object: the object after the change. A deleted object has its last state, with the resource version of
             the deletion.

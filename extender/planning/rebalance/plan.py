@@ -58,7 +58,6 @@ class Step:
     """A change with the outcome that was proven.
 
     Attributes:
-        change: the change.
         source: the node of the evicted pod; empty if no pod is evicted.
         target: the node that the scheduling cycle selects for the pod that replaces the evicted pod; or empty.
         equal_targets: the nodes with the same score, among which kube-scheduler selects one at random; with *target*.

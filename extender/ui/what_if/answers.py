@@ -39,7 +39,6 @@ class Answer:
     """The answer to a question.
 
     Attributes:
-        outcome: the outcome of the scenario.
         maps: the document of the two maps; see `make_maps_document`.
         time: when the question was answered, in monotonic seconds.
     """
