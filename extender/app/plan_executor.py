@@ -147,11 +147,7 @@ class PlanExecutor:
             )
 
     async def _wait_for(self, find_problem: Callable[[], Awaitable[str]]) -> None:
-        """Wait until *find_problem* finds no problem any more.
-
-        Raises:
-            SurpriseError: there is a problem at the end of the timeout.
-        """
+        """Wait until *find_problem* finds no problem any more."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._options.timeout
         while True:

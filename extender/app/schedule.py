@@ -96,9 +96,6 @@ async def _wait_for_api_server(scheduler: StandaloneScheduler, server: str, stop
     """Wait until the API server responds with anything but 401; warn if it has another release.
 
     The time limit is ten seconds, as in kube-controller-manager; kube-scheduler retries forever, without a message.
-
-    Raises:
-        StartError: the server cannot be reached, or rejects the credentials.
     """
     get_time = asyncio.get_running_loop().time
     deadline = get_time() + _CONNECT_TIMEOUT_SECONDS

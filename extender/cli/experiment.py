@@ -201,11 +201,7 @@ def _finish_report(runs: Sequence[Run], total: int, output: ReportFormat, varian
 
 
 def _check_plans(directory: str, moves: float) -> None:
-    """Refuse a directory for plans if no moves are planned.
-
-    Raises:
-        BadParameter: *directory* is named, and *moves* is 0.
-    """
+    """Refuse a directory for plans if no moves are planned."""
     if directory and not moves:
         raise typer.BadParameter("needs --moves PERCENT", param_hint="--plans")
 
@@ -272,11 +268,7 @@ def _write_text(file: TextIO, text: str) -> None:
 
 
 def _open_curves(file: str) -> TextIO:
-    """Create the file of the curves.
-
-    Raises:
-        typer.BadParameter: it cannot be created.
-    """
+    """Create the file of the curves."""
     try:
         return Path(file).open("w", encoding="utf-8")
     except OSError as error:
@@ -284,11 +276,7 @@ def _open_curves(file: str) -> TextIO:
 
 
 def _read_policies(text: str) -> list[Policy]:
-    """Return the policies whose names *text* separates by commas.
-
-    Raises:
-        typer.BadParameter: there is no name, or one is unknown.
-    """
+    """Return the policies whose names *text* separates by commas."""
     names = list(filter(None, text.split(",")))
     if not names:
         raise typer.BadParameter("want at least one name", param_hint="--policy")
@@ -300,11 +288,7 @@ def _read_policies(text: str) -> list[Policy]:
 
 @lru_cache(maxsize=1)
 def _read_trace(file: str) -> Trace:
-    """Read the nodes and the pending pods of a recording. A forked process has the trace of its parent.
-
-    Raises:
-        InputError: the recording is invalid, or it is no trace of GPU pods.
-    """
+    """Read the nodes and the pending pods of a recording. A forked process has the trace of its parent."""
     try:
         return make_trace(read_recording([file]))
     except TraceError as error:
@@ -312,11 +296,7 @@ def _read_trace(file: str) -> Trace:
 
 
 def _check_variant(name: str) -> None:
-    """Check the name of a variant with published results; no name is allowed.
-
-    Raises:
-        typer.BadParameter: the name is unknown.
-    """
+    """Check the name of a variant with published results; no name is allowed."""
     if name and name not in PUBLISHED_PERCENTS:
         message = f'want one of {", ".join(PUBLISHED_PERCENTS)}, got "{name}"'
         raise typer.BadParameter(message, param_hint="--published")
@@ -340,11 +320,7 @@ def _read_variant(file: str, variant: str) -> Trace:
 
 
 def _prepare_directories(plots: str, plans: str) -> None:
-    """Check that plots can be drawn, and create the directories, before the runs start; no name is allowed.
-
-    Raises:
-        typer.BadParameter: matplotlib is not installed, or a directory cannot be created.
-    """
+    """Check that plots can be drawn, and create the directories, before the runs start; no name is allowed."""
     try:
         if plots:
             check_matplotlib()
@@ -355,11 +331,7 @@ def _prepare_directories(plots: str, plans: str) -> None:
 
 
 def _make_directory(directory: str, flag: str) -> None:
-    """Create a directory for outputs before the runs start; no name creates none.
-
-    Raises:
-        typer.BadParameter: it cannot be created.
-    """
+    """Create a directory for outputs before the runs start; no name creates none."""
     try:
         Path(directory).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -373,11 +345,7 @@ def _draw_plots(directory: str, runs: Sequence[Run]) -> None:
 
 
 def _parse_seeds(text: str) -> list[int]:
-    """Return the seeds of ranges such as `42-51` and numbers, separated by commas.
-
-    Raises:
-        typer.BadParameter: the text is invalid.
-    """
+    """Return the seeds of ranges such as `42-51` and numbers, separated by commas."""
     seeds: dict[int, None] = {}
     for part in text.split(","):
         first, separator, last = part.partition("-")

@@ -105,9 +105,6 @@ class Credentials:
         """Load everything; call it in a thread, because exec plugins and disks may be slow.
 
         `kubectl config use-context` has no effect on a running process, as with client-go, which loads only once.
-
-        Raises:
-            CredentialsError: there are no credentials, or those for another API server than before.
         """
         config = load_config(self._source)
         if self._active is not None and config.server != self._active.config.server:

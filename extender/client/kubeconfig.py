@@ -268,11 +268,7 @@ def _load_kubeconfig(files: list[Path], source: CredentialSource) -> RestConfig:
 
 
 def _load_auth_provider(configs: Mapping[str, dict[str, Any]], context: str) -> Any:
-    """Return the Configuration of the `kubernetes` package for a user with an auth provider.
-
-    Raises:
-        ValueError: the provider is unknown or gives no token.
-    """
+    """Return the Configuration of the `kubernetes` package for a user with an auth provider."""
     from kubernetes.client import Configuration  # noqa: PLC0415  the import takes a fifth of a second
     from kubernetes.config import ConfigException  # noqa: PLC0415
     from kubernetes.config.kube_config import KubeConfigLoader  # noqa: PLC0415

@@ -236,11 +236,7 @@ class BindVerb:
         return self.profiles.get(pod.spec.scheduler_name, self.default_profile)
 
     def _check_pod(self, pod: Pod | None, args: BindingArgs) -> Pod:
-        """Return *pod* if it matches the request and is pending.
-
-        Raises:
-            BindRejectedError: the pod does not match, or cannot be bound.
-        """
+        """Return *pod* if it matches the request and is pending."""
         key = f"{args.pod_namespace}/{args.pod_name}"
         if pod is None:
             raise BindRejectedError(f"pod {key} not found")
@@ -265,11 +261,7 @@ class BindVerb:
         return pod
 
     def _check_node(self, pod: Pod, node: str) -> tuple[PodInfo, dict[str, Any]]:
-        """Run PreEnqueue, PreFilter and Filter for *node*; return the pod's PodInfo and its CycleState.
-
-        Raises:
-            BindRejectedError: the node is unknown, or does not fit the pod.
-        """
+        """Run PreEnqueue, PreFilter and Filter for *node*; return the pod's PodInfo and its CycleState."""
         row = self.cache.row(node)
         if row is None:
             raise BindRejectedError(f"node {node} is not known to the extender (yet)")

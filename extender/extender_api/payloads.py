@@ -249,11 +249,7 @@ async def decode_binding_args(body: bytes | bytearray) -> BindingArgs:
 
 
 def _check_path_segment(name: str, value: str, max_length: int) -> None:
-    """Check a name that becomes part of a path of the API server.
-
-    Raises:
-        RequestError: 400, it is not a valid name.
-    """
+    """Check a name that becomes part of a path of the API server."""
     if len(value) > max_length or validate_subdomain(value):
         raise RequestError(
             400, f'{name}: want at most {max_length} lower-case letters, digits, "-" and ".", as in a Kubernetes name'

@@ -237,11 +237,7 @@ class _EntryReader:
             yield from self.read(item, item_position, *item_kind_and_version)
 
     def _decode(self, position: str, value: msgspec.Raw | Any) -> Any:
-        """Decode a JSON value to plain values; parsed YAML stays as it is.
-
-        Raises:
-            UnreadableError: a number is out of range.
-        """
+        """Decode a JSON value to plain values; parsed YAML stays as it is."""
         if not isinstance(value, msgspec.Raw):
             return value
         try:

@@ -79,11 +79,7 @@ def mcp(
 
 
 def _import_server() -> Any:
-    """Import the module that needs the package mcp.
-
-    Raises:
-        BadParameter: it is not installed.
-    """
+    """Import the module that needs the package mcp."""
     try:
         return import_module("extender.cli.mcp.server")
     except ModuleNotFoundError as error:

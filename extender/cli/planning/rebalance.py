@@ -128,11 +128,7 @@ def _make_plan(
 
 
 def _check_question(question: _Question) -> None:
-    """Check that one question is asked.
-
-    Raises:
-        BadParameter: there is none, there are several, or `--node` has no `--empty`.
-    """
+    """Check that one question is asked."""
     given = (("--for", question.pods), ("--empty", question.is_empty), ("--fix", question.is_fix))
     flags = [flag for flag, value in given if value]
     if len(flags) != 1:
@@ -143,11 +139,7 @@ def _check_question(question: _Question) -> None:
 
 
 def _read_limits(max_moves: int, max_attempts: int) -> SearchLimits:
-    """Return the limits of the search.
-
-    Raises:
-        BadParameter: a limit is out of range.
-    """
+    """Return the limits of the search."""
     for flag, value, maximum in (
         ("--max-moves", max_moves, _MAX_MOVES),
         ("--max-attempts", max_attempts, _MAX_ATTEMPTS),
@@ -158,11 +150,7 @@ def _read_limits(max_moves: int, max_attempts: int) -> SearchLimits:
 
 
 def _check_nodes(names: Sequence[str], cluster: Cluster) -> list[str] | None:
-    """Return the named nodes, each once.
-
-    Raises:
-        InputError: a node is unknown.
-    """
+    """Return the named nodes, each once."""
     if not names:
         return None
     cache = cluster.cache

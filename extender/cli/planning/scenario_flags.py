@@ -114,9 +114,6 @@ def _check_syntax(flag: str, key: str, value: str) -> None:
     """Check the key and the value of a new label or taint; the API server checks both in the same way.
 
     Source: pkg/apis/core/validation/validation.go, validateNodeTaints, ValidateNode (1.36).
-
-    Raises:
-        BadParameter: the key or the value is invalid.
     """
     for part, text, errors in (
         ("key", key, validate_qualified_name(key)),

@@ -163,11 +163,7 @@ def _run_tasks(sweep_input: SweepInput, tasks: Sequence[SweepTask], workers: Wor
 
 
 def _check_tasks(tasks: Sequence[SweepTask], cluster: Cluster) -> None:
-    """Check all scenarios before the first one runs.
-
-    Raises:
-        InputError: a scenario does not match the cluster. The error of the first such scenario is reported.
-    """
+    """Check all scenarios before the first one runs."""
     for task in tasks:
         try:
             with cluster.cache.read() as snapshot:

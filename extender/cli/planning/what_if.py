@@ -129,11 +129,7 @@ def _read_cluster(
 
 
 def _read_workers(flags: ScenarioFlags, sweep: str, results: str, workers: Workers) -> Workers:
-    """Return the workers of a sweep. Check that the flags of a sweep and those of a single scenario are not mixed.
-
-    Raises:
-        BadParameter: they are mixed, the number of jobs is out of range, or both jobs and Dask are wanted.
-    """
+    """Return the workers of a sweep. Check that the flags of a sweep and those of a single scenario are not mixed."""
     workers.validate("scenarios")
     if sweep and flags != ScenarioFlags():
         raise typer.BadParameter("name the changes in its file, not on the command line", param_hint="--sweep")
@@ -152,12 +148,7 @@ def _run(
     *,
     verbose: bool,
 ) -> ScenarioOutcome:
-    """Run the scenario of the flags, and show a progress bar at a terminal.
-
-    Raises:
-        BadParameter: a flag is invalid, or nothing changes: neither the cluster, the configuration nor the release.
-        InputError: a file is invalid, or the scenario does not match the cluster.
-    """
+    """Run the scenario of the flags, and show a progress bar at a terminal."""
     scenario = read_scenario(flags, cluster)
     if scenario == Scenario() and not input_options.config and not input_options.emulated_version:
         raise typer.BadParameter("nothing changes; name a change, such as --drain NODE", param_hint="what-if")

@@ -93,11 +93,7 @@ def run_with_executor(executor: Executor, jobs: int, run: Callable[[T], R], task
 
 
 def _run_in_processes(jobs: int, run: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-    """Yield the result of each task in order, from processes of this machine.
-
-    Raises:
-        ChildProcessError: a process was killed.
-    """
+    """Yield the result of each task in order, from processes of this machine."""
     context = multiprocessing.get_context(_choose_start_method())
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_watch_parent) as executor:
         try:

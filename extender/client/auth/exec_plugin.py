@@ -107,12 +107,7 @@ def _run(arguments: list[str], environment: dict[str, str], folder: str, *, is_i
 
 
 def _read_output(process: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bytes]:
-    """Read standard output and standard error until both are closed, and return them.
-
-    Raises:
-        TimeoutError: the deadline has passed.
-        ValueError: the output is too long.
-    """
+    """Read standard output and standard error until both are closed, and return them."""
     buffers = {"out": bytearray(), "err": bytearray()}
     with selectors.DefaultSelector() as selector:
         for name, stream in (("out", process.stdout), ("err", process.stderr)):

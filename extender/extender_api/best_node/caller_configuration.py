@@ -74,11 +74,7 @@ def list_score_plugins(profiles: Mapping[str, Profile]) -> dict[str, list[str]]:
 
 
 def _find_extender(extenders: Sequence[Extender], url_prefix: str, port: int) -> int:
-    """Return the index of the extender that answers one node.
-
-    Raises:
-        ConfigError: there is no such extender, or there are several.
-    """
+    """Return the index of the extender that answers one node."""
     indices = [index for index, extender in enumerate(extenders) if extender.filter_verb]
     if not indices:
         raise ConfigError([FieldError("extenders", "none has filterVerb; want one that calls filter")])
