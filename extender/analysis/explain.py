@@ -34,7 +34,6 @@ class PodReport:
 
     Attributes:
         explanation: the results of every plugin for every node.
-        snapshot: the snapshot of the cluster.
         pod_group_outcome: the outcome for the pod as a member of its group; None if it is not scheduled in a group.
         assigned_node: the node of a pod that is placed, compared with the explanation; None for a pending pod.
         alike_pods: the keys of other pending pods with the same explanation.
@@ -169,8 +168,6 @@ class PodExplainer:
 
     Attributes:
         groups: the pods to explain. The pods of a group have the same explanation.
-        selection: the selection of these pods.
-        cache: the recorded cluster.
     """
 
     def __init__(

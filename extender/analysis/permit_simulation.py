@@ -26,7 +26,6 @@ class Attempt:
     """The outcome of one attempt to place a pod.
 
     Attributes:
-        pod: the pod.
         node: the node on which the pod is assumed; empty if it was not placed.
         reasons: the reasons why the pod was not placed, sorted, without node counts; empty if it was placed.
         message: kube-scheduler's message; empty if the pod was placed.

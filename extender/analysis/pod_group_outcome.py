@@ -39,7 +39,6 @@ class PodGroupOutcome:
         member_count: the number of members that were scheduled together.
         decision: the decision for the group, or for the composite pod group above it.
         member_index: the position of the pod among these members, from 0.
-        pod: the pod.
         composite_group: `namespace/name` of the composite pod group that was scheduled; empty if there is none.
         tree: the groups below this composite pod group; None if there is none.
         shortfall: what the group lacks; None if it can be scheduled now, or if this was not asked.

@@ -36,7 +36,6 @@ class GroupShortfall:
 
     Attributes:
         min_count: the number of pods that must have a node at the same time; 1 for the basic policy.
-        pod_count: the number of pods of the group.
         scheduled_count: the number of them that have a node.
         placements: the placements on which the most members fit, best first.
         rejected_pod: the first member that does not fit on the best placement; empty if there is none.

@@ -24,8 +24,6 @@ class PodPlacer:
 
     Args:
         cache: the cache with the cluster; it is modified.
-        profiles: the profiles by scheduler name.
-        runtime: the plugin runtime.
         seed: the random seed for the selection among nodes with equal scores.
     """
 

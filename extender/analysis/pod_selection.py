@@ -93,7 +93,6 @@ class PodFinder:
     """Finds pods of a cluster by name, or by the name of their workload.
 
     Args:
-        pods: all pods.
         replica_sets: the replica sets of the cluster, through which deployments control their pods.
         workload_pods: the keys of the pods of workloads whose manifests are known, by the workload's key.
     """

@@ -50,10 +50,8 @@ class Recording:
     Attributes:
         objects: the objects of kinds that affect scheduling, in file order, with the API server's defaults.
         config: the KubeSchedulerConfiguration in the files, as plain values; None without a configuration.
-        config_location: the location of the configuration, for messages.
         skipped_kinds: the number of objects of unknown kinds, by kind. If an object has a known kind but an unknown
             apiVersion, the key is `<kind> of <apiVersion>`.
-        sources: the names of the files.
         recorded_kinds: the kinds that the files contain, even without objects.
         unreadable_kinds: the kinds that could not be read when the cluster was recorded, with the reason.
         workload_pods: the pods of each workload whose manifest is in the files, by `Workload.key`, such as

@@ -62,7 +62,6 @@ class ClusterReader:
     """Reads kinds of objects from an API server.
 
     Args:
-        transport: the connection to the API server.
         progress: the callback after each kind.
     """
 

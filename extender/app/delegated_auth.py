@@ -99,8 +99,6 @@ class DelegatedAuth:
     """The authenticator and the authorizer of requests, and what they trust.
 
     Attributes:
-        options: the options of authentication.
-        authenticator, authorizer: the authenticator and the authorizer of requests.
         token_transport: the transport to the API server with the ConfigMap of CAs; None: there is none.
         client_ca, proxy_ca: the CAs of clients and of front proxies as PEM; empty: there are none.
     """

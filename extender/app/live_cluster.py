@@ -76,11 +76,8 @@ class LiveCluster:
     """The cache of a live cluster, with the informers that update the cache.
 
     Attributes:
-        cache: the cache of nodes, pods and all other watched objects.
-        credentials: the credentials of all transports.
         transport: the transport for watches and bindings.
         read_transport: the transport for reads before a binding, with a separate rate limit.
-        informers: the informers that update the cache.
     """
 
     def __init__(

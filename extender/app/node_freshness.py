@@ -30,9 +30,6 @@ class NodeFreshness:
     """Checks whether a node of the cache is up to date.
 
     Attributes:
-        get_reflector: a function that returns the reflector of nodes.
-        reader: the client that reads nodes.
-        clock: the source of the current time.
         sleep: the function that waits for a number of seconds.
     """
 

@@ -26,13 +26,10 @@ class ScheduleOptions:
 
     Attributes:
         setup: the configuration with the changes of the command line, and its plugins.
-        credential_source: the location of the scheduler's credentials.
         serving: the options of the HTTPS port; None: no port.
         authentication, authorization: the options for callers of the HTTPS port.
         max_in_unschedulable_pods_seconds: the time after which an unschedulable pod is retried.
-        logs: the log's format and verbosity.
         features: true for enabled feature gates, by (name, stage).
-        disabled_metrics: the names of disabled metric families.
         flags: the values of all flags by name, as text for the page `/flagz`.
         warnings: the lines to log after the start.
         serves_ui: whether the HTTPS port has the pages `/ui/`.
@@ -66,8 +63,6 @@ class ServeOptions:
         diagnostics_serving: the second HTTPS port, with health, metrics and explain only; None: no second port.
         client_ca_file: the PEM file of the CAs that sign the callers' client certificates; empty: callers need none.
         client_names: the allowed common names of client certificates; empty: any name.
-        request_limits: the limits of requests to the verbs.
-        paths: the URL paths of the verbs.
         other_scheduler_names: additional scheduler names; the verb bind may bind pods with these names.
         always_allowed_paths: the paths of pages without authorization; other pages need the API server's authorization.
         score_range: the score range of the verb prioritize.
@@ -75,7 +70,6 @@ class ServeOptions:
         filter_answer: the nodes in the answer of the verb filter.
         assume_timeout_seconds: the time after which a pod is no longer assumed on the node that filter chose.
         start_lines: the lines to log after the start.
-        logs: the log's format and verbosity.
         serves_ui: whether the ports have the pages `/ui/`.
 
     Source: apiserver/pkg/server/options/authorization.go, DelegatingAuthorizationOptions.AddFlags (1.36).

@@ -56,9 +56,7 @@ class PlanExecutor:
     """Carries out one plan.
 
     Args:
-        transport: the connection to the API server.
         server: the address of the API server, for messages.
-        options: how the plan is carried out.
     """
 
     def __init__(self, transport: Transport, server: str, options: ExecutionOptions) -> None:

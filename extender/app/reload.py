@@ -71,7 +71,6 @@ class ConfigurationFile:
     """The configuration file.
 
     Attributes:
-        file: the file's path.
         setup: the configuration in force.
         apply_setup: the function that puts a new configuration in force, or raises `ReloadError` and changes nothing.
     """

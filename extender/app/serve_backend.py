@@ -66,9 +66,7 @@ class ServeBackend:
 
     Attributes:
         app: the application with the verbs and the pages, without authentication.
-        extender_service: the verbs.
         client_metrics: the metrics of requests to the API server, and of authentication.
-        reload_metrics: the metrics of reloaded files.
         apply_setup: the function that puts new profiles in force, or raises `ReloadError` and changes nothing.
         credentials: the credentials for reviews of callers; None without an API server.
         main_task: the task of the informers or the scheduler, which returns the exit status; None without an API

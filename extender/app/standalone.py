@@ -57,11 +57,7 @@ class StandaloneScheduler:
     """A scheduler without its HTTP port.
 
     Attributes:
-        cache, queue, scheduler, context: the parts of the scheduler.
-        runtimes: the plugin runtimes by profile.
-        broadcasters: the event broadcasters by profile.
         identity: the process's identity in leader election.
-        informers: the informers that update the cache.
         elector: the leader elector; None without leader election.
         transport: the transport for watches and bindings.
     """

@@ -44,8 +44,6 @@ class SchedulerSetup:
 
     Attributes:
         configuration: the configuration, including plugins that feature gates add.
-        profile_set: the configuration's profiles and their plugins' options.
-        gates: the feature gates in force.
         warnings: one sentence per ignored setting, and per part of a Policy without an equivalent.
     """
 

@@ -115,9 +115,6 @@ class Flag:
 
     Attributes:
         name: the flag's name without leading dashes.
-        type: the type of the flag's value.
-        default: the value if the command line lacks the flag.
-        help: the description in the help text.
         short: the one-letter name; empty: none.
         deprecated: the end of the deprecation notice, such as `is ignored if ...`; empty: the flag is not deprecated.
         no_effect_reason: the reason why the flag has no effect; empty: the flag has an effect.
@@ -142,9 +139,7 @@ class ParsedFlags:
     """A parsed command line.
 
     Attributes:
-        values: the values of all known flags, by flag name.
         changed: the names of the flags on the command line.
-        arguments: the positional arguments.
     """
 
     values: dict[str, Any]

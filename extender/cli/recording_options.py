@@ -37,12 +37,7 @@ from extender.framework.plugin_runner import PluginError
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster with the configuration in force.
-
-    Attributes:
-        recording: the objects of the cluster.
-        setup: the configuration with its plugins.
-    """
+    """A cluster with the configuration in force."""
 
     recording: Recording
     setup: wiring.SchedulerSetup

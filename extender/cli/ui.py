@@ -50,7 +50,6 @@ class _OpenPages:
     """The pages while they are open.
 
     Attributes:
-        app: the application with the pages.
         close: ends the streams of the pages, before the server stops.
         watches: the task that watches the cluster; None for a recording.
     """

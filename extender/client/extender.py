@@ -47,7 +47,6 @@ class ExtenderArgs:
     """The arguments of filter and prioritize.
 
     Attributes:
-        pod: the pod to schedule.
         list_raw_nodes: the function that returns the nodes as JSON; called only for an extender without a node cache.
     """
 
@@ -96,7 +95,6 @@ class HttpExtender:
 
     Attributes:
         name: the extender's URL, which identifies it in messages.
-        config: the extender's configuration.
 
     Source: pkg/scheduler/extender.go, HTTPExtender.Name (1.36).
     """

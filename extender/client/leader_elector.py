@@ -29,7 +29,6 @@ class LeaderElector:
         writer: the writer; it has its own session, so that other requests cannot delay a renewal.
         clock: the clock; its monotonic time is for decisions, and its wall time is for timestamps.
         jitter: the source of random numbers from 0 up to 1.
-        on_new_leader: the callback for each new holder.
 
     Source: client-go/tools/leaderelection/leaderelection.go, LeaderElector (1.36).
     """

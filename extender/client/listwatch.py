@@ -49,7 +49,6 @@ class ListWatch(Generic[T]):
     """The objects to list and watch.
 
     Attributes:
-        kind: the type of the decoded objects.
         endpoint: the API path of the objects.
         namespace: the namespace of the objects; empty: all namespaces.
         field_selector, label_selector: selectors in the API's syntax; empty: all objects.

@@ -74,8 +74,6 @@ class Delta(Generic[T]):
     If an object is deleted and recreated under the same name, there are two deltas.
 
     Attributes:
-        old: the previous state of the object.
-        new: the new state of the object.
         inferred: whether the watch had no event of the deletion. The object is missing from a new list, or it was
             replaced; `old` is its last known state.
     """
@@ -90,7 +88,6 @@ class ReflectorCounts:
     """Counters since the start.
 
     Attributes:
-        lists: completed lists.
         watches: accepted watches.
         events: watch events with an object.
         bookmarks: watch events that only update the resource version.
@@ -98,7 +95,6 @@ class ReflectorCounts:
         unreadable: objects that our types cannot represent; they are left out.
         malformed: responses that could not be decoded.
         gone: expired resource versions.
-        failures: all other errors.
     """
 
     lists: int = 0
@@ -117,13 +113,9 @@ class Reflector(Generic[T]):
     """Lists and watches one kind.
 
     Attributes:
-        transport: the connection to the API server.
-        list_watch: the objects to list and watch.
         deliver: the callback for deltas, in order; it must not block.
-        clock: the source of the current time.
         jitter: the random function that spreads retries.
         idle_timeout: the seconds without data after which a watch is ended.
-        counts: the counters since the start.
         last_error: the last error's message while the reflector is not up to date; else empty.
         forbidden: whether the last error was a 401 or 403, which lasts until permissions change.
         last_contact: the time of the server's last response in monotonic seconds; None before the first.

@@ -60,13 +60,10 @@ class RequestAttempt:
     """One attempt of a request. It is reported when it ends; a watch is reported when it starts.
 
     Attributes:
-        method: the HTTP method.
         is_retry: whether the request was sent before.
         rate_limit_wait: the delay by the rate limit in seconds; None: no rate limit applies.
-        request_bytes: the size of the request's body.
         response_bytes: the size of the response's body; None: it was not read to the end.
         code: the HTTP status; 0: no response.
-        seconds: the duration in seconds.
     """
 
     method: str
@@ -91,7 +88,6 @@ class Request:
         path: the path relative to the server's URL, with a leading slash, escaped.
         query: the query parameters, not escaped.
         body: JSON, if any.
-        content_type: the content type of the body.
         timeout: the timeout of one attempt in seconds.
         is_allowed: the condition checked before each attempt, and again when its body is written; if it is false,
             nothing is sent.

@@ -18,8 +18,6 @@ class FeatureSpec:
 
     Attributes:
         stage: `ALPHA`, `BETA`, `DEPRECATED`; empty for general availability.
-        default: whether the gate is enabled by default.
-        locked: whether the gate is locked to its default.
     """
 
     stage: str

@@ -65,7 +65,6 @@ class FeatureGates:
     is enabled.
 
     Attributes:
-        release: the release, with the scheduling rules that no feature gate guards.
         coscheduling: whether the pod groups are those of the coscheduling plugin. The gates of pod groups are then on.
     """
 

@@ -45,8 +45,6 @@ class DemoOptions:
     """Options of the demo.
 
     Attributes:
-        setup: the scheduler's configuration with its plugins.
-        size: the size of the scenario.
         speed: the scenario's seconds per real second.
         keep_running: whether the demo continues after the end of the scenario, until a signal.
         port: the port of the API server; 0 selects a free port.

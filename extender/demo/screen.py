@@ -37,7 +37,6 @@ class Screen:
     """Renders a timeline.
 
     Attributes:
-        timeline: the timeline that the screen shows.
         title: the title in the first line.
         footer: the lines at the bottom.
         recent_entries: the entries in the list of recent entries, oldest first.

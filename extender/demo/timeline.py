@@ -30,7 +30,6 @@ class TimelineEntry:
 
     Attributes:
         at_seconds: the seconds since the start.
-        kind: the entry's kind.
         subject: the pod as `namespace/name`, or the node; empty for messages of the scenario.
         text: details, such as a node or a reason.
     """
@@ -46,8 +45,6 @@ class NodeUsage:
     """The usage of a node.
 
     Attributes:
-        name: the node's name.
-        zone: the node's zone.
         cpu: the pair (requested, allocatable) in milli-CPU.
         memory: the pair (requested, allocatable) in bytes.
         pods: the number of assigned pods that are not finished.
@@ -66,8 +63,6 @@ class Timeline:
 
     Attributes:
         store: the store of the fake API server; read only.
-        clock: the clock for the times of entries.
-        on_entry: the callback for new entries.
         counts: the numbers of entries by kind.
         pending_reasons: the scheduler's last message for each pending pod; an empty text before the first message.
         preemptions: one sentence per preemption.

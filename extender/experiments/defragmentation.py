@@ -41,8 +41,6 @@ class Defragmentation:
     """The result of the moves of one run.
 
     Attributes:
-        policy: the name of the policy.
-        seed: the seed of the run.
         pod_count: the number of placed pods before the first move.
         before: the allocated part of the GPUs in per cent before the first move.
         after: the allocated part in per cent after the last move.
@@ -63,8 +61,6 @@ class _Candidate:
 
     Attributes:
         milli: the GPU milli that the pods request together; smaller sets are tried first.
-        node: the name of the node.
-        pods: the pods.
     """
 
     milli: int

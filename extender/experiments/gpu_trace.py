@@ -47,7 +47,6 @@ class Arrivals:
     """The pods of one run in the order of their arrival, and the nodes in the order that breaks ties.
 
     Attributes:
-        nodes: the nodes.
         pods: the pods, clones included.
         gpu_milli: the requested GPU milli of each pod.
     """

@@ -10,7 +10,6 @@ class TraceFigures(NamedTuple):
     """Figures of a trace in which its variants differ.
 
     Attributes:
-        pods: the number of pods.
         gpu_milli: the GPU milli that they request.
         pods_with_models: the number of pods that name GPU models.
         capacity: the GPU milli of the nodes.

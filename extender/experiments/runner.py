@@ -23,13 +23,11 @@ class Run:
     """The result of one run.
 
     Attributes:
-        policy: the name of the policy.
         seed: the seed of the order of pods and nodes.
         allocated_percent: the allocated part of the cluster's GPUs, by arrived demand in whole per cent.
         waiting_pods: the number of pods that fit nowhere, by arrived demand in whole per cent.
         fragmented_percent: the fragmented part of the cluster's GPUs by cause, at each of
             `FRAGMENTATION_DEMAND_PERCENTS` that is reached.
-        seconds: the duration of the run.
     """
 
     policy: str

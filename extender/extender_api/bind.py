@@ -82,18 +82,15 @@ class BindVerb:
 
     Attributes:
         cache: the watched cluster; bound pods are assumed in it until the watch confirms them.
-        profiles: the profiles by scheduler name; pods of these schedulers are bound.
         default_profile: the profile for pods of `extra_scheduler_names`.
         runtime: the runtime that runs the plugins, shared with the other verbs.
         api: the API server.
-        metrics: the counters of results.
         extra_scheduler_names: the names of further schedulers; their pods are bound too.
         get_not_ready_reason: a function that returns the reason why no request can be served now; empty if requests can
             be served.
         on_forget: a function that is called with an assumed pod whose binding failed.
         end_assumption: a function that ends filter's assumption of the pod with the given uid, because bind assumes the
             pod itself.
-        clock: the clock for timeouts.
     """
 
     cache: Cache

@@ -49,7 +49,6 @@ class DecisionLog:
     Attributes:
         max_bytes: the limit of the estimated memory of all decisions. Beyond it, the pod without a decision for the
             longest time is evicted first. If only one pod is left, its oldest decisions are evicted.
-        max_per_pod: the limit of decisions per pod.
         now: a function that returns the time in seconds since 1970.
     """
 

@@ -55,12 +55,8 @@ class VerbEndpoint:
 
     Attributes:
         name: the verb's name in metrics.
-        decode: the function that decodes a request's body.
         get_handler: a function that returns the handler of the next request; a reload may replace the handler.
-        body_reader: the reader of bodies, with size limits.
         whole_objects_pattern: the pattern of a request with whole objects; None if such requests are not allowed.
-        limiter: the limiter of concurrent requests.
-        metrics: the metrics of requests.
         changes_cluster: whether the verb writes to the API server or assumes pods. If so, the content type must be
             JSON, as an old browser may not send the header Origin, with which no verb is served.
     """

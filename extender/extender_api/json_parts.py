@@ -137,7 +137,6 @@ class CutBody:
     """A body that is cut at the parts of its big field.
 
     Attributes:
-        body: the whole body.
         start: the position of the first part.
         end: the position after the last part.
     """

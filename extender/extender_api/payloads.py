@@ -76,7 +76,6 @@ class ExtenderArgs:
     """The request of filter and prioritize. Names take precedence over nodes; kube-scheduler sends only one of them.
 
     Attributes:
-        pod: the pod to schedule.
         names: the names of the requested nodes; None if the request has no names.
         nodes: the requested nodes; None if the request has names or no nodes.
     """
@@ -99,7 +98,6 @@ class DecodeCaches:
     limited by an estimate of their memory.
 
     Attributes:
-        pods: decoded pods.
         nodes: decoded nodes; 256 MiB hold about 6,000 of a usual size.
         node_names: the node names of the last request with names; None if there was none.
     """

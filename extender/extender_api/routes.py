@@ -45,10 +45,8 @@ class ExtenderService:
 
     Attributes:
         verbs: serves filter, prioritize and preempt. A reload may replace it and `bind_verb` between two requests.
-        health: health checks.
         render_metrics: returns the page `/metrics` in parts.
         bind_verb: serves bind; None: bind is not served.
-        body_reader: reads bodies within limits.
         decision_limiter: limits concurrent decisions.
         bind_limiter: limits concurrent bind requests, which mostly wait for the API server.
         explain: returns the last decisions about a pod (namespace, name), as JSON if the last argument is true, else

@@ -93,13 +93,10 @@ class Verbs:
 
     Attributes:
         cache: the cluster; read-only here.
-        profiles: the profiles by scheduler name.
         default_profile: the profile for pods of any other scheduler.
         runtime: the runtime that runs plugins on snapshots of the cache.
         hypothesis_runtime: the runtime for snapshots with nodes of the request; it does not cache results.
-        pod_preparer: the object that validates pods and sets their defaults.
         score_range: the range of the scores of prioritize.
-        metrics: the metrics of decisions.
         get_not_ready_reason: a function that returns the reason why no request can be served now, such as an incomplete
             cache; empty if requests can be served.
         assumptions: the pods that are assumed on the node that filter chose; None: filter answers all feasible nodes.

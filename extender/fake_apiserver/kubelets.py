@@ -37,7 +37,6 @@ class _PendingAction:
     """The next action of the pod with UID `uid`.
 
     Attributes:
-        uid: the UID of the pod.
         action: `start`, `finish` or `stop`.
         due_time: the time of the action in seconds since 1970.
     """

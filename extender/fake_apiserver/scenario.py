@@ -36,7 +36,6 @@ class Step(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     Attributes:
         at_seconds: the time of the step in seconds since the start.
         message: the description of the step for people.
-        create: the manifests of objects to create.
         copies: the number of copies of each manifest.
         delete: the objects to delete, as `<plural>/<name>` or `<plural>/<namespace>/<name>`.
     """

@@ -39,7 +39,6 @@ class MetricFamily:
     """A metric family.
 
     Attributes:
-        type: the metric type: counter, gauge or histogram.
         name: the exposed name; counters end in `_total`.
         help: the help text without the stability level.
         labels: the label names in kube-scheduler's order.

@@ -28,7 +28,6 @@ class ConfiguredCluster:
 
     Attributes:
         cache: the cluster; it is modified.
-        profiles: the profiles by scheduler name.
     """
 
     cache: Cache
@@ -67,10 +66,8 @@ class Comparison:
     """The outcomes of two configurations for the same pods.
 
     Attributes:
-        first, second: the outcomes.
         differences: the pods on different nodes, in the queue order of the first configuration. A pod that waits in one
             outcome only is among them.
-        pod_count: the number of pods.
     """
 
     first: Outcome

@@ -54,8 +54,6 @@ class Scale:
 
     Attributes:
         kind: the kind of the controller in lower case, such as `deployment`.
-        namespace, name: the name of the controller.
-        replicas: the new number of pods.
     """
 
     kind: str

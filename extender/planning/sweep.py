@@ -28,7 +28,6 @@ class SweepTask:
 
     Attributes:
         name: the name of the scenario, unique in the sweep.
-        scenario: the changes.
         config_index: the index of the configuration in the sweep.
     """
 

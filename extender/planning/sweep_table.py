@@ -15,7 +15,6 @@ class SweepRow:
     """The outcome of one scenario in numbers.
 
     Attributes:
-        scenario: the name of the scenario.
         waiting: the number of pods that are left without a node, except pods that were pending before.
         blocked, lost, evicted, moved: the numbers of pods in these lists of `make_what_if_values`.
         cpu: the requested and allocatable CPU afterwards, in milli-CPU.

@@ -49,8 +49,6 @@ class WhatIfRunner:
 
     Args:
         cache: the cache with the cluster. Only the runner writes it from now on.
-        profiles: the profiles by scheduler name.
-        runtime: the plugin runtime.
         get_price: the function that returns the price of a node. If it is None, the cost is not calculated.
     """
 

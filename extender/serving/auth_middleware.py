@@ -24,7 +24,6 @@ class AuthMiddleware:
     """An ASGI application that passes only authorized requests to `app`.
 
     Attributes:
-        app: the application that serves authorized requests.
         authenticator: authenticates requests to all paths except `verb_paths`.
         authorizer: authorizes requests to all paths except `verb_paths`.
         verb_paths: the paths of the extender verbs, which need no review by the API server.

@@ -103,7 +103,6 @@ class Authenticator:
 
     Attributes:
         reviewer: creates TokenReviews; None: tokens are ignored.
-        metrics: the metrics of authentication.
         front_proxy_cas: the CAs of the certificates of front proxies.
         get_client_ca_file_cas: returns more CAs of client certificates, from a file that may change.
         now: returns monotonic seconds.

@@ -39,7 +39,6 @@ class Authorizer:
     Attributes:
         reviewer: creates SubjectAccessReviews; None: only the always allowed paths and the group `system:masters` are
             allowed.
-        metrics: the metrics of reviews.
         now: returns monotonic seconds.
     """
 

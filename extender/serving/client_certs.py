@@ -36,7 +36,6 @@ class ClientCertVerifier:
     Attributes:
         get_cas: returns the CAs that are currently trusted for the verbs.
         allowed_names: a certificate must have one of these common names or DNS names; empty: any name is allowed.
-        now: returns the current time.
     """
 
     get_cas: Callable[[], Sequence[x509.Certificate]]

@@ -61,13 +61,9 @@ class DiagnosticsService:
     """The contents of the pages.
 
     Attributes:
-        health: the health checks.
-        metrics: the page `/metrics`.
-        slis: the page `/metrics/slis`.
         render_resource_metrics: returns the page `/metrics/resources` in chunks; no chunks while another
             instance leads.
         configuration: the current configuration as dictionaries and lists.
-        flags: the values of the command line flags by name.
         process_info: the properties of the process on `/statusz`.
         explain: explains a pod (see `ExplainPod`).
         set_verbosity: sets the log verbosity; None: it cannot be changed.

@@ -28,7 +28,6 @@ class Health:
         healthz_checks: checks of `healthz` by name, which replace the ping.
         public: whether the endpoints need no authentication. If so, `readyz` has no ping, and the list of checks omits
             the reasons of failures. A reason is then only in the log and on the page of the failed check.
-        observe_check: is called after each check.
 
     Source: cmd/kube-scheduler/app/server.go, Run (1.36).
     """

@@ -42,7 +42,6 @@ class OpenConnections:
     time.
 
     Attributes:
-        all: all connections.
         idle: the idle connections that never completed an authenticated request, and the other idle ones; those that
             have been idle for longest are first.
     """

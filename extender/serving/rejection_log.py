@@ -13,8 +13,6 @@ class RejectionLog:
     """Logs rejected requests up to a limit. The first line after omitted requests contains their number.
 
     Attributes:
-        text: the message of each line.
-        max_lines: the limit of lines per interval.
         interval: the length of an interval in seconds.
     """
 

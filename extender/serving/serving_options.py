@@ -28,7 +28,6 @@ class ServingOptions:
             self-signed certificate is created in memory.
         min_tls_version: `VersionTLS12` or `VersionTLS13`; empty means TLS 1.2.
         cipher_suites: the cipher suites of TLS 1.2; empty means the defaults of OpenSSL.
-        reuse_port: whether the socket has SO_REUSEPORT.
     """
 
     address: str = "0.0.0.0"  # noqa: S104  kube-scheduler's default; requests are authenticated
@@ -57,9 +56,6 @@ class FrontProxyOptions:
         ca_file: the file in PEM with the CAs of the front proxies' certificates; empty: the CAs are looked up in the
             cluster.
         allowed_names: the allowed common names of front proxies; empty: any name is allowed.
-        username_headers: the headers with the user's name.
-        uid_headers: the headers with the user's UID.
-        group_headers: the headers with the user's groups.
         extra_header_prefixes: the prefixes of headers with extra information about the user.
 
     Source: apiserver/pkg/server/options/authentication.go, DelegatingAuthenticationOptions.ApplyTo (1.36).
@@ -85,7 +81,6 @@ class AuthenticationOptions:
         tolerate_lookup_failure: whether startup continues if the CAs cannot be looked up.
         client_ca_file: the file in PEM with the CAs of client certificates; empty: the CAs are looked up in the
             cluster.
-        front_proxy: the options of front proxies.
     """
 
     kubeconfig: str = ""

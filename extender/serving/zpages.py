@@ -35,7 +35,6 @@ class ProcessInfo:
     Attributes:
         start_time: the start time in seconds since 1970.
         runtime: the language runtime, such as `python3.11.9`.
-        version: the version of this program.
         emulation_version: the Kubernetes release with the same behavior, such as `1.36`.
     """
 

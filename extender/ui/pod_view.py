@@ -31,9 +31,7 @@ class Cell:
     """The result of one plugin for the nodes of a group.
 
     Attributes:
-        plugin: the name of the plugin.
         code: the code of the rejection; empty if the plugin accepts the nodes.
-        reasons: the reasons of the rejection.
         is_first: whether this plugin decides the status of the nodes, because it is the first that rejects them.
         deciding_reasons: the reasons in this status, if they differ from `reasons`, as for an error.
     """
@@ -51,7 +49,6 @@ class NodeRow:
 
     Attributes:
         number: the position of the row, from 0.
-        count: the number of nodes.
         names: the names of the shown nodes.
         cells: one cell per column.
         is_feasible: whether no plugin rejects the nodes.
@@ -70,7 +67,6 @@ class PodView:
 
     Attributes:
         key: `namespace/name`.
-        pod: the object.
         values: the values that `extender explain -o json` prints for the pod.
         state: `placed`, `fits`, `gated`, `failed` or `waits`.
         headline: one sentence about the state.

@@ -48,7 +48,6 @@ class HostCheckMiddleware:
     Host header of such a request is that name.
 
     Attributes:
-        app: the application.
         hosts: the accepted hosts, without port.
         open_paths: the paths for which every Host header is accepted.
     """

@@ -17,7 +17,6 @@ class Segment:
     """The weighted score of one plugin on one node, as a part of the bar.
 
     Attributes:
-        plugin: the name of the plugin.
         number: the position of the plugin among the plugins, which selects the colour.
         raw: the score of the plugin.
         normalized: the score from 0 to 100.
@@ -66,9 +65,7 @@ class ScoreView:
     """The scores of the shown nodes.
 
     Attributes:
-        plugins: the plugins that score nodes.
         nodes: the nodes, the highest total first.
-        feasible_count: the number of feasible nodes.
         best: the nodes with the highest total.
         next_node: the first node with a lower total; empty if all totals are equal.
         margin: the highest total minus the total of `next_node`; 0 if `next_node` is empty.

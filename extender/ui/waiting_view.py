@@ -53,7 +53,6 @@ class ReasonGroup:
     """The waiting pods with the same most frequent reason.
 
     Attributes:
-        pod_count: the number of pods.
         pods: the pods that are alike, the largest number first.
     """
 

@@ -20,7 +20,6 @@ class NearMiss:
     """A rejected node that is close to being feasible.
 
     Attributes:
-        node: the name of the node.
         lines: one line for each reason of its rejection, with details.
         equal_count: the number of other nodes with the same lines, among the nodes that were examined.
         is_complete: whether all rejected nodes were examined.

@@ -27,7 +27,6 @@ class InputErrorLine:
     """One error in the input, which is formatted as one line.
 
     Attributes:
-        location: the position in the input.
         message: the problem and the fix.
         object_name: the kind and the name of the object, such as `Pod default/web`; empty if it is unknown.
         path: the path of the field, such as `spec.containers[0].resources.requests.cpu`; empty for the whole object.

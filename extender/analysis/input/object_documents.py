@@ -54,7 +54,6 @@ class ObjectEntry:
 
     Attributes:
         kind, version: the `kind` and `apiVersion` of the object, or else those that its List gives to all items.
-        location: the position in the file.
         value: the JSON text, or the parsed YAML.
     """
 
@@ -77,7 +76,6 @@ class RecordedKinds:
     """The kinds that a List contains completely, even if it has no object of them.
 
     Attributes:
-        kinds: the kinds.
         unreadable: the kinds that could not be read, with the reason.
     """
 

@@ -66,7 +66,6 @@ class WorkloadPods(msgspec.Struct, frozen=True):
     """The pods that a workload needs besides those that exist.
 
     Attributes:
-        pods: the new pods.
         other_objects: the objects that the controllers make with them: replica sets and claims.
     """
 

@@ -37,7 +37,6 @@ class WatchedPages:
     """The pages of a watched cluster.
 
     Attributes:
-        app: the application with the pages.
         close: ends the streams of the pages, before the server stops.
         list_problems: returns a line for each missing right and each lost watch.
         watches: the task that watches the cluster; it ends only after an internal error.

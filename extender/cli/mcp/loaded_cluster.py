@@ -80,7 +80,6 @@ class ClusterSource:
     """Loads the cluster for the first question, and again for a question after *max_age* seconds.
 
     Attributes:
-        read: the function that reads the cluster.
         max_age: the age in seconds at which the cluster is read again; None for a recording, which does not change.
     """
 

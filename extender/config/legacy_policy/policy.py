@@ -134,7 +134,6 @@ class Policy(msgspec.Struct, frozen=True, rename="camel"):
     Attributes:
         predicates: None means the predicates of the default provider. An empty list means the mandatory ones only.
         priorities: None means the priorities of the default provider. An empty list means no priorities.
-        extenders: the HTTP extenders in order.
         hard_pod_affinity_symmetric_weight: 1 to 100; 0 means unset, which is treated as 1.
         always_check_all_predicates: evaluate all predicates instead of stopping at the first failure.
 

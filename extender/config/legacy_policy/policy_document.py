@@ -30,7 +30,6 @@ class LoadedPolicy:
     """A decoded Policy and its warnings.
 
     Attributes:
-        policy: the policy.
         warnings: one per ignored field.
     """
 

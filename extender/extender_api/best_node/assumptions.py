@@ -57,8 +57,6 @@ class _Assumption:
     """One assumed pod.
 
     Attributes:
-        uid: the uid of the pod.
-        node_name: the chosen node.
         deadline: the time of the event loop at which the assumption expires, in seconds.
         pod: the newest version of the pod.
         scheduled_condition: the condition PodScheduled in the request; None if the pod had none.

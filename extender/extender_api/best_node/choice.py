@@ -35,7 +35,6 @@ class PluginScore(NamedTuple):
     """One plugin's score of one node.
 
     Attributes:
-        raw: the score that the plugin returned.
         normalized: the score after NormalizeScore, 0 to 100.
         weight: the weight of the plugin in the profile.
     """

@@ -56,7 +56,6 @@ class Fault(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     """A fault, with the patterns of the requests that get it.
 
     Attributes:
-        kind: the kind of fault.
         verb: the verb (get, list, watch, create, update, patch, delete), with the wildcards `*` and `?`.
         resource: the resource, such as `pods`, `pods/binding` or `leases`, with wildcards.
         name: the name of the object, with wildcards.
@@ -65,7 +64,6 @@ class Fault(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
         times: the maximum number of requests that get the fault; 0: unlimited.
         code: the HTTP status of the response.
         retry_after: the header Retry-After, in seconds or as a date; empty: no header.
-        delay_seconds: the delay in seconds.
         after_events: the number of events that a watch sends before the fault.
     """
 

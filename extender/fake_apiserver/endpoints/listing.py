@@ -41,8 +41,6 @@ class ListPage:
     """A complete list, or one chunk of a list.
 
     Attributes:
-        resource_version: the resource version of the list.
-        items: the objects.
         continue_token: the token of the next chunk; empty at the end.
         remaining_count: the number of objects after the chunk; None if unknown.
     """

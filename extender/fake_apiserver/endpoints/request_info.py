@@ -32,7 +32,6 @@ class RequestInfo:
         namespace: the namespace; empty for all namespaces, or if the resource is cluster-scoped.
         name: the name of the object; empty for all objects.
         subresource: the subresource; empty for the object itself.
-        query: the query parameters.
     """
 
     verb: str

@@ -22,12 +22,7 @@ _PROTECTED_NAMESPACES: Final = ("default", "kube-system", "kube-public")
 
 @dataclass(frozen=True, slots=True)
 class Deleter:
-    """Deletes objects from a store.
-
-    Attributes:
-        store: the store of the objects.
-        now: returns the current timestamp.
-    """
+    """Deletes objects from a store."""
 
     store: Store
     now: Callable[[], str]

@@ -31,7 +31,6 @@ class _Goal:
     """A node on which a pod fits once all pods that may be evicted have left.
 
     Attributes:
-        node: the name of the node.
         uids: the uids of the pods that may be evicted, those with the largest requests first.
         size: the number of the first of these pods without which the pod fits. Few smaller sets can exist.
         sets: the smallest sets of these pods without which the pod fits, by their size.
@@ -52,9 +51,7 @@ class DirectedSearch:
 
     Args:
         simulator: the cluster. Its changes stay made whenever a plan is yielded.
-        target: the waiting pod.
         attempt_limit: the number of attempts of the simulator at which the search ends.
-        progress: the callback after each node; None means no callback.
     """
 
     __slots__ = ("_attempt_limit", "_goals", "_progress", "_simulator", "_target")

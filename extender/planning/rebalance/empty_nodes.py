@@ -24,7 +24,6 @@ class EmptyPlan:
     Attributes:
         emptied: the nodes that can be emptied, in the order in which their pods leave.
         retained: the nodes that cannot be emptied.
-        proof: the steps.
         is_complete: whether the search ended before its limit of attempts.
         placed_before: the waiting pods that find a node without any step.
     """

@@ -24,7 +24,6 @@ class FixPlan:
     Attributes:
         violations: the violations before the first step.
         remaining: the violations after the last step, each with the reason why the pod cannot move.
-        proof: the steps.
         is_complete: whether the search ended before its limits.
         placed_before: the waiting pods that find a node without any step.
     """

@@ -27,7 +27,6 @@ class RoomPlan:
 
     Attributes:
         pods: `namespace/name` of the pods.
-        proof: the steps.
         unplaced: the pods for which no plan was found, with kube-scheduler's message; the other pods have a plan.
         is_complete: whether the search ended before its limit of attempts.
         placed_before: the waiting pods that find a node without any step.
@@ -86,8 +85,6 @@ class _Search:
     """The search for one waiting pod.
 
     Attributes:
-        simulator: the cluster.
-        target: the waiting pod.
         attempt_limit: the value of `simulator.attempts` at which the search stops.
         progress: the callback after each node of a search.
     """

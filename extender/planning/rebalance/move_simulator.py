@@ -45,8 +45,6 @@ class MoveSimulator:
 
     Args:
         cache: the cluster. Only the simulator writes it from now on.
-        profiles: the profiles by scheduler name.
-        runtime: the plugin runtime.
         seed: the random seed for the selection among nodes with equal scores.
 
     Attributes:

@@ -23,7 +23,6 @@ class SearchLimits:
     """The limits of a search for a plan.
 
     Attributes:
-        max_moves: the maximum number of evictions.
         max_attempts: the maximum number of scheduling cycles and filter runs. With equal limits, equal clusters have
             equal plans on every machine.
     """
@@ -45,7 +44,6 @@ class Change:
     """One change of the cluster.
 
     Attributes:
-        action: what is done.
         name: the name of the node; for an eviction `namespace/name` of the pod.
     """
 
