@@ -10,6 +10,7 @@ The answers are those of the commands with `-o json`: docs/reference/answers.md 
 their version. The names in `__all__` stay compatible within a minor release.
 """
 
+import os
 from typing import Any
 
 import msgspec
@@ -77,7 +78,9 @@ class RecordedCluster:
         return _to_plain_values(AnswerKind.SIMULATION, make_simulation_values(simulation, seed))
 
 
-def read_cluster(*files: str, config: str = "", override: bool = False) -> RecordedCluster:
+def read_cluster(
+    *files: str | os.PathLike[str], config: str | os.PathLike[str] = "", override: bool = False
+) -> RecordedCluster:
     """Read a cluster. Notes, for example about skipped kinds, are printed on standard error.
 
     Args:
@@ -91,7 +94,7 @@ def read_cluster(*files: str, config: str = "", override: bool = False) -> Recor
     """
     if not files:
         raise make_input_error("read_cluster", "names no file; extender record -o cluster.json.gz writes one")
-    return RecordedCluster(read_inputs(list(files), config, override=override))
+    return RecordedCluster(read_inputs([os.fspath(file) for file in files], os.fspath(config), override=override))
 
 
 def _to_plain_values(kind: AnswerKind, values: dict[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,12 @@ def test_a_configuration_is_used_and_a_wrong_pod_is_named(tmp_path: Path) -> Non
     assert str(caught.value).endswith("Pod shop/nobody: there is no such pod")
 
 
+def test_files_may_be_paths(tmp_path: Path) -> None:
+    config = tmp_path / "scheduler.yaml"
+    config.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+    assert len(read_cluster(Path(DEMO), config=config).explain()["pods"]) == 8
+
+
 def test_a_cluster_without_files_is_an_error_and_not_empty() -> None:
     with pytest.raises(InputError) as caught:
         read_cluster()
