@@ -54,7 +54,7 @@ def _build_node(node_number: int) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone}},
-        "status": {"capacity": capacity, "nodeInfo": {"kubeletVersion": "v1.36.3"}},
+        "status": {"capacity": capacity, "nodeInfo": {"kubeletVersion": "v1.37.2"}},
     }
 
 

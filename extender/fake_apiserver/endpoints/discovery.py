@@ -5,7 +5,7 @@ from typing import Final
 from extender.fake_apiserver.registry.resources import API_RESOURCES, PODS, ApiResource, Object
 from extender.fake_apiserver.registry.reviews import REVIEW_KINDS
 
-VERSION: Final = "v1.36.3"
+VERSION: Final = "v1.37.2"
 """The Kubernetes version that this server implements."""
 
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")

@@ -5,6 +5,8 @@ import asyncio
 import aiohttp
 import pytest
 
+from extender.config.releases import DEFAULT_RELEASE
+from extender.fake_apiserver.endpoints.discovery import VERSION
 from extender.fake_apiserver.kubelets import KubeletTiming
 from extender.fake_apiserver.registry.reviews import ReviewRules
 from extender.fake_apiserver.server import FakeApiServer
@@ -188,9 +190,13 @@ def test_reviews_allow_everything_by_default() -> None:
     run(custom_rules, reviews=rules)
 
 
+def test_the_version_is_that_of_the_default_release_so_that_all_commands_emulate_it() -> None:
+    assert VERSION.startswith(f"v{DEFAULT_RELEASE.version}.")
+
+
 def test_the_server_has_discovery_documents() -> None:
     async def scenario(_: FakeApiServer, client: Client) -> None:
-        assert (await client.get("/version"))["gitVersion"] == "v1.36.3"
+        assert (await client.get("/version"))["gitVersion"] == "v1.37.2"
         assert (await client.get("/api"))["versions"] == ["v1"]
         groups = [group["name"] for group in (await client.get("/apis"))["groups"]]
         assert {"apps", "policy", "events.k8s.io", "resource.k8s.io", "authorization.k8s.io"} <= set(groups)
