@@ -10,7 +10,7 @@ pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
@@ -27,6 +27,9 @@ from extender.framework.status import Code, Status, error_status
 from extender.framework.waiting_pods import MAX_TIMEOUT
 
 CycleState = dict[str, Any]
+
+_API_CALLS: Final[Any] = tuple | list | None
+"""The results of Unreserve."""
 
 
 def run_reserve_plugins(
@@ -53,6 +56,7 @@ def _run_reserve_until_failure(
             status = runtime.runner.call(
                 plugin, "Reserve", plugin.reserve, pod, node_name, snapshot, cycle_state.get(plugin.name)
             )
+            runtime.runner.check_status(plugin, "Reserve", status)
         except PluginError as error:
             return error.status
         if status is None or status.is_success:
@@ -87,8 +91,8 @@ def run_unreserve_plugins(
     errors, start_time = [], runtime.runner.start_timer()
     for plugin in reversed(profile.reserve_plugins):
         try:
-            result = runtime.runner.call(
-                plugin, "Unreserve", plugin.unreserve, pod, node_name, cycle_state.get(plugin.name)
+            result = runtime.runner.call_typed(
+                plugin, "Unreserve", _API_CALLS, plugin.unreserve, pod, node_name, cycle_state.get(plugin.name)
             )
         except PluginError as error:
             errors.append(error)
@@ -151,6 +155,7 @@ def _run_permits(
             result = runtime.runner.call_typed(
                 plugin, "Permit", PermitResult, plugin.permit, pod, node_name, snapshot, cycle_state.get(plugin.name)
             )
+            runtime.runner.check_status(plugin, "Permit", result.status)
         except PluginError as error:
             return PermitOutcome(error.status)
         status = result.status
@@ -209,9 +214,10 @@ def _run_pre_flights(
     for plugin in profile.pre_bind_plugins:
         result: PreBindPreFlightResult | Status = PreBindPreFlightResult()
         if hasattr(plugin, "pre_bind_pre_flight"):  # cheaper than isinstance with a protocol
+            method, state = plugin.pre_bind_pre_flight, cycle_state.get(plugin.name)
             try:
-                result = runtime.runner.call(
-                    plugin, "PreBindPreFlight", plugin.pre_bind_pre_flight, pod, node_name, cycle_state.get(plugin.name)
+                result = runtime.runner.call_typed(
+                    plugin, "PreBindPreFlight", PreBindPreFlightResult | Status, method, pod, node_name, state
                 )
             except PluginError as error:
                 return PreFlightOutcome(error.status)
@@ -246,8 +252,8 @@ def run_pre_bind_plugin(
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPlugins (1.36).
     """
     try:
-        result = runtime.runner.call(
-            plugin, "PreBind", plugin.pre_bind, pod, node_name, snapshot, cycle_state.get(plugin.name)
+        result = runtime.runner.call_typed(
+            plugin, "PreBind", ApiPlan | Status, plugin.pre_bind, pod, node_name, snapshot, cycle_state.get(plugin.name)
         )
     except PluginError as error:
         return error.status
@@ -268,7 +274,7 @@ def run_bind_plugins(
     """
     for plugin in profile.bind_plugins:
         try:
-            result = runtime.runner.call(plugin, "Bind", plugin.bind, pod, node_name)
+            result = runtime.runner.call_typed(plugin, "Bind", ApiPlan | Status, plugin.bind, pod, node_name)
         except PluginError as error:
             return error.status
         if isinstance(result, ApiPlan):

@@ -102,10 +102,11 @@ def make_post_filter_steps(
 def _run_post_filter_plugin(
     plugin: PostFilter[FailedAttempt], pod: PodInfo, snapshot: Snapshot, attempt: FailedAttempt
 ) -> PostFilterResult:
-    """Run one plugin. If it raises, return an ERROR result."""
+    """Run one plugin. If it raises or returns an invalid result, return an ERROR result."""
+    runner = attempt.runtime.runner
     try:
-        return attempt.runtime.runner.call_typed(
-            plugin, "PostFilter", PostFilterResult, plugin.post_filter, pod, snapshot, attempt
-        )
+        result = runner.call_typed(plugin, "PostFilter", PostFilterResult, plugin.post_filter, pod, snapshot, attempt)
+        runner.check_status(plugin, "PostFilter", result.status)
     except PluginError as error:
         return PostFilterResult(error.status)
+    return result

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
@@ -142,17 +142,16 @@ class PluginRunner:
         """Observe the execution of an `ApiPlan` of *plugin*; the duration includes the call that returned the plan."""
         self._observe_call(plugin, point, Code.SUCCESS if status is None else status.code, start_time)
 
-    def call_typed(
-        self, plugin: NamedPlugin, point: str, result_type: type[T], method: Callable[..., T], *args: Any
-    ) -> T:
-        """Call *method* of *plugin*, which must return a *result_type*.
+    def call_typed(self, plugin: NamedPlugin, point: str, result_type: Any, method: Callable[..., T], *args: Any) -> T:
+        """Call *method* of *plugin*, which must return a *result_type*: a type, or a union of types.
 
         Raises:
             PluginError: the plugin raised or returned another type.
         """
         result = self.call(plugin, point, method, *args)
         if not isinstance(result, result_type):
-            raise _make_wrong_type_error(plugin, point, result_type, result)
+            names = (kind.__name__.removesuffix("Type") for kind in get_args(result_type) or (result_type,))
+            raise PluginError(plugin.name, point, f"returned {_describe(result)}, want {' or '.join(names)}")
         return result
 
     def pre_filter(self, plugin: Any, pod: Any, snapshot: Snapshot) -> PreFilterResult:
@@ -161,7 +160,8 @@ class PluginRunner:
         Raises:
             PluginError: the plugin raised, or the result or a part of it has a wrong type.
         """
-        result = self.call_typed(plugin, "PreFilter", PreFilterResult, plugin.pre_filter, pod, snapshot)
+        method = plugin.pre_filter
+        result: PreFilterResult = self.call_typed(plugin, "PreFilter", PreFilterResult, method, pod, snapshot)
         if result.node_names is not None and not isinstance(result.node_names, frozenset):
             raise PluginError(
                 plugin.name,
@@ -169,7 +169,7 @@ class PluginRunner:
                 f"node_names are {_describe(result.node_names)}, want a frozenset of names or None",
             )
         if result.status is not None:
-            self._check_status(plugin, "PreFilter", result.status)
+            self.check_status(plugin, "PreFilter", result.status)
         return result
 
     def pre_score(self, plugin: Any, pod: Any, nodes: NodeView) -> PreScoreResult:
@@ -178,9 +178,9 @@ class PluginRunner:
         Raises:
             PluginError: the plugin raised, or the result or a part of it has a wrong type.
         """
-        result = self.call_typed(plugin, "PreScore", PreScoreResult, plugin.pre_score, pod, nodes)
+        result: PreScoreResult = self.call_typed(plugin, "PreScore", PreScoreResult, plugin.pre_score, pod, nodes)
         if result.status is not None:
-            self._check_status(plugin, "PreScore", result.status)
+            self.check_status(plugin, "PreScore", result.status)
         return result
 
     def pre_enqueue(self, plugin: Any, pod: Any, snapshot: Snapshot) -> Status | None:
@@ -190,9 +190,9 @@ class PluginRunner:
             PluginError: the plugin raised, or the result is no status.
         """
         status = self.call(plugin, "PreEnqueue", plugin.pre_enqueue, pod, snapshot)
-        return self._check_status(plugin, "PreEnqueue", status)
+        return self.check_status(plugin, "PreEnqueue", status)
 
-    def _check_status(self, plugin: NamedPlugin, point: str, status: Any) -> Status | None:
+    def check_status(self, plugin: NamedPlugin, point: str, status: Any) -> Status | None:
         """Return *status* if it is a valid status or None.
 
         Raises:
@@ -253,10 +253,6 @@ class PluginRunner:
         """
         normalized = self.call(plugin, "NormalizeScore", plugin.normalize_score, pod, scores, nodes, state)
         return check_scores(plugin, "NormalizeScore", normalized, len(nodes))
-
-
-def _make_wrong_type_error(plugin: NamedPlugin, point: str, result_type: type[Any], result: Any) -> PluginError:
-    return PluginError(plugin.name, point, f"returned {_describe(result)}, want {result_type.__name__}")
 
 
 def _get_result_code(result: Any) -> Code:

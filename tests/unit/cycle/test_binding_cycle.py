@@ -60,8 +60,14 @@ def test_reserve_plugins_run_in_order() -> None:
         (NO, Status(Code.UNSCHEDULABLE, ("no",), "P1")),
         (ValueError("lost"), Status(Code.ERROR, ('running Reserve plugin "P1": ValueError: lost',), "P1")),
         (Status(Code.ERROR, ("lost",)), Status(Code.ERROR, ('running Reserve plugin "P1": lost',), "P1")),
+        (5, Status(Code.ERROR, ('running Reserve plugin "P1": the status is int 5, want a Status or None',), "P1")),
     ],
-    ids=["a rejection is the plugin's own", "what is raised is an error", "an error is told with its place"],
+    ids=[
+        "a rejection is the plugin's own",
+        "what is raised is an error",
+        "an error is told with its place",
+        "a number is no status",
+    ],
 )
 def test_no_plugin_reserves_after_a_failure_and_unreserve_runs_in_reverse_order(result: Any, status: Status) -> None:
     """Unreserve also runs for plugins whose Reserve did not run.
@@ -81,12 +87,16 @@ def test_no_plugin_reserves_after_a_failure_and_unreserve_runs_in_reverse_order(
 
 def test_unreserve_goes_on_after_an_error() -> None:
     calls: list[str] = []
-    profile = make_steps(calls, {"reserve": None, "unreserve": None}, {"reserve": None, "unreserve": ValueError("oh")})
+    steps = [{"reserve": None, "unreserve": result} for result in (None, ValueError("oh"), "done")]
+    profile = make_steps(calls, *steps)
 
     errors = binding_cycle.run_unreserve_plugins(POD, "n1", profile, PluginRuntime(), {}).errors
 
-    assert calls == ["P1.unreserve", "P0.unreserve"]
-    assert [str(error) for error in errors] == ['running Unreserve plugin "P1": ValueError: oh']
+    assert calls == ["P2.unreserve", "P1.unreserve", "P0.unreserve"]
+    assert [str(error) for error in errors] == [
+        "running Unreserve plugin \"P2\": returned str 'done', want tuple or list or None",
+        'running Unreserve plugin "P1": ValueError: oh',
+    ]
 
 
 def test_permit_collects_waiting_plugins_and_caps_their_timeouts() -> None:
@@ -170,6 +180,21 @@ def test_an_unsupported_pre_flight_code_is_an_error() -> None:
     )
 
 
+def test_a_result_of_pre_bind_or_permit_of_another_type_is_an_error_of_the_plugin() -> None:
+    steps = {"pre_bind": None, "pre_bind_pre_flight": None, "permit": PermitResult("no")}  # type: ignore[arg-type]  wrong
+    profile, runtime = make_steps([], steps), PluginRuntime()
+    statuses = [
+        binding_cycle.run_pre_bind_pre_flights(POD, "n1", profile, runtime, {}).status,
+        binding_cycle.run_pre_bind_plugin(profile.pre_bind_plugins[0], POD, "n1", CLUSTER, runtime, {}),
+        binding_cycle.run_permit_plugins(POD, "n1", CLUSTER, profile, runtime, {}).status,
+    ]
+    assert [status.message if isinstance(status, Status) else status for status in statuses] == [
+        'running PreBindPreFlight "P0": returned None, want PreBindPreFlightResult or Status',
+        'running PreBind plugin "P0": returned None, want ApiPlan or Status',
+        "running Permit plugin \"P0\": the status is str 'no', want a Status or None",
+    ]
+
+
 @pytest.mark.parametrize(
     ("results", "expected"),
     [
@@ -178,6 +203,7 @@ def test_an_unsupported_pre_flight_code_is_an_error() -> None:
         ([SKIP, NO], Status(Code.UNSCHEDULABLE, ("no",), "P1")),
         ([SKIP], SKIP),
         ([ValueError("down")], Status(Code.ERROR, ('running Bind plugin "P0": ValueError: down',), "P0")),
+        ([None], Status(Code.ERROR, ('running Bind plugin "P0": returned None, want ApiPlan or Status',), "P0")),
     ],
     ids=[
         "the first that does not skip binds",
@@ -185,6 +211,7 @@ def test_an_unsupported_pre_flight_code_is_an_error() -> None:
         "a rejection is final",
         "all skip",
         "a fault is an error",
+        "no result is an error",
     ],
 )
 def test_the_first_bind_plugin_that_does_not_skip_binds(results: list[Any], expected: ApiPlan | Status) -> None:
