@@ -255,30 +255,38 @@ class Scheduler(EventHandler):
             handle_scheduling_failure(context, queued_pod_info, failure, start_time)
             return
         profile = context.profiles[pod_info.spec.scheduler_name]
-        runtime = context.runtimes[profile.scheduler_name]
         pod = binding_cycle.make_assumed_pod(pod_info.pod, decision.suggested_host, profile, decision.cycle_state)
         assigned_pod_info = context.cache.assume(pod, decision.suggested_host)
         task = BindingTask(queued_pod_info, assigned_pod_info, profile, decision.cycle_state, start_time)
         task.node_at_decision = node_at_decision
         task.evaluated_nodes, task.feasible_nodes = decision.evaluated_nodes, decision.feasible_nodes
-        arguments = profile, runtime, decision.cycle_state
-        with context.cache.read() as snapshot:
-            status = binding_cycle.run_reserve_plugins(pod_info, decision.suggested_host, snapshot, *arguments)
+        try:
+            status = self._reserve_and_permit(task)
+        except Exception as error:  # noqa: BLE001  logged with its traceback; the pod must not stay assumed
+            log.exception("scheduling pod %s failed", queued_pod_info.key)
+            status = Status(Code.ERROR, (f"{type(error).__name__}: {error}",))
         if status is not None:
             fail_binding(context, task, status)
             return
-        with context.cache.read() as snapshot:
-            permit_outcome = binding_cycle.run_permit_plugins(pod_info, decision.suggested_host, snapshot, *arguments)
-        self._release_waiting_pods(permit_outcome)
-        if permit_outcome.timeouts:
-            task.waiting_pod = context.waiting_pods.add(
-                pod_info, decision.suggested_host, permit_outcome.timeouts, context.clock.monotonic()
-            )
-            self._waiting_tasks[queued_pod_info.uid] = task
-        elif permit_outcome.status is not None:
-            fail_binding(context, task, permit_outcome.status)
-            return
         run_in_background(context, run_binding_cycle(context, task))
+
+    def _reserve_and_permit(self, task: BindingTask) -> Status | None:
+        """Run Reserve and Permit; return the status that ends the attempt, or None if the binding cycle begins."""
+        context, pod_info, node_name = self._context, task.queued_pod_info.pod_info, task.assigned_pod_info.node_name
+        arguments = task.profile, context.runtimes[task.profile.scheduler_name], task.cycle_state
+        with context.cache.read() as snapshot:
+            status = binding_cycle.run_reserve_plugins(pod_info, node_name, snapshot, *arguments)
+        if status is not None:
+            return status
+        with context.cache.read() as snapshot:
+            permit_outcome = binding_cycle.run_permit_plugins(pod_info, node_name, snapshot, *arguments)
+        self._release_waiting_pods(permit_outcome)
+        if not permit_outcome.timeouts:
+            return permit_outcome.status
+        now = context.clock.monotonic()
+        task.waiting_pod = context.waiting_pods.add(pod_info, node_name, permit_outcome.timeouts, now)
+        self._waiting_tasks[pod_info.uid] = task
+        return None
 
     def _release_waiting_pods(self, outcome: binding_cycle.PermitOutcome) -> None:
         """Allow the waiting pods and activate the queued pods that Permit plugins returned.

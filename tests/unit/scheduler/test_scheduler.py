@@ -292,6 +292,14 @@ def test_an_allowed_pod_is_bound() -> None:
     assert harness.node_of(pod) == "n1"
 
 
+def test_a_result_that_cannot_be_used_frees_the_node_of_the_pod() -> None:
+    harness, pod = make_waiting_harness(PermitResult(WAIT, timeout="5s"))  # type: ignore[arg-type]  wrong on purpose
+    harness.run()
+    assert not harness.cache.is_assumed(pod.metadata.uid)
+    message = "TypeError: '<' not supported between instances of 'float' and 'str'"
+    assert harness.events.recorded == [("default/web", "FailedScheduling", message)]
+
+
 class WaitingPreBind:
     """A PreBind plugin that waits until its pod is gone; the second pod need not wait."""
 
