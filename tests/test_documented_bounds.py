@@ -34,6 +34,7 @@ from extender.client import (
 )
 from extender.client.auth import exec_plugin
 from extender.config import documents
+from extender.config.feature_gates import FeatureGates
 from extender.dra.cel import costs, environment, messages, regex, size_estimate
 from extender.event_loop import cooperative_iteration, turn_budget
 from extender.extender_api import (
@@ -46,6 +47,7 @@ from extender.extender_api.best_node import assumptions
 from extender.extender_api.body_reader import BodyReader
 from extender.extender_api.decision_log import DecisionLog
 from extender.framework import result_cache
+from extender.plugins.dynamic_resources.args import DynamicResourcesArgs
 from extender.preemption import extender_victims
 from extender.scheduler import attempt_history
 from extender.serving import authentication, http_protocol, http_server
@@ -235,6 +237,9 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "10,240": (environment.MAX_LENGTH, 10_240),
         "10,000": (size_estimate._MAX_ITERATIONS, 10_000),
         "1,000,000": (costs.COST_LIMIT, 1_000_000),
+    },
+    "Search for devices in one call of Filter, on all nodes together": {
+        "10 seconds": (DynamicResourcesArgs.apply_defaults({}, FeatureGates())["filterTimeout"], "10s")
     },
     "CEL `find`, `findAll`": {"text/10": (regex._STRING_FACTOR, 10), "pattern/4": (regex._PATTERN_FACTOR, 4)},
     "CEL value / work of one evaluation (estimate at compile time)": {

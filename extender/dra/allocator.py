@@ -145,14 +145,16 @@ class Allocator:
             cache = self._caches[signature] = NodeAllocationCache(self.allocated_devices.version)
         return ClaimsToAllocate(tuple(claims), cache)
 
-    def allocate(self, claims: ClaimsToAllocate, node: Node, timeout: float) -> NodeAllocation | None:
+    def allocate(
+        self, claims: ClaimsToAllocate, node: Node, timed_out: Callable[[], bool] = lambda: False
+    ) -> NodeAllocation | None:
         """Return the devices for the claims on *node*, or None if they cannot be allocated there.
 
-        *timeout* is in seconds; 0: unlimited.
+        *timed_out* returns whether the search must end; see `make_timeout_check`.
 
         Raises:
             AllocationError: a claim, a class or a slice is invalid.
-            AllocationTimeoutError: the timeout is exceeded.
+            AllocationTimeoutError: the search timed out.
             NodeAllocationError: the pools of this node are invalid.
         """
         cache = claims.cache
@@ -160,7 +162,7 @@ class Allocator:
             self._invalidate_changed_pools(cache)
         result = cache.results_by_node.get(node.metadata.name)
         if result is None or result.node is not node:
-            result = self._search_node(claims, node, timeout)
+            result = self._search_node(claims, node, timed_out)
         if result.error:
             raise NodeAllocationError(result.error)
         return result.allocation
@@ -175,11 +177,9 @@ class Allocator:
             for name in cache.nodes_by_pool.pop(pool, ()):
                 cache.results_by_node.pop(name, None)
 
-    def _search_node(self, claims: ClaimsToAllocate, node: Node, timeout: float) -> _NodeResult:
+    def _search_node(self, claims: ClaimsToAllocate, node: Node, timed_out: Callable[[], bool]) -> _NodeResult:
         pools = self._slice_index.get_pools_for_node(node)
-        search = AllocationSearch(
-            node, pools, self.allocated_devices, self._features, self._make_timeout_check(timeout)
-        )
+        search = AllocationSearch(node, pools, self.allocated_devices, self._features, timed_out)
         search.claims.extend(self._prepare_claim(claim, search, pools) for claim in claims.claims)
         if search.allocate():
             result = _NodeResult(node, NodeAllocation(tuple(tuple(claim.results) for claim in search.claims)), "")
@@ -192,7 +192,8 @@ class Allocator:
             cache.nodes_by_pool.setdefault(pool.id, set()).add(name)
         return result
 
-    def _make_timeout_check(self, timeout: float) -> Callable[[], bool]:
+    def make_timeout_check(self, timeout: float) -> Callable[[], bool]:
+        """Return a function that returns whether *timeout* seconds have passed since this call; 0: unlimited."""
         if timeout <= 0:
             return lambda: False
         monotonic = self._clock.monotonic

@@ -38,7 +38,8 @@ class FilterContext(NamedTuple):
     Attributes:
         allocator: the allocator of devices.
         device_classes: the device classes by extended resource.
-        timeout: the timeout for one node in seconds; 0 means no timeout.
+        timeout: the timeout for all nodes together in seconds; 0 means no timeout. kube-scheduler searches nodes in
+            parallel, so there it is for each node.
         resources_options: the options for computing requests; None if the gate DRANodeAllocatableResources is off.
         release: the emulated release.
     """
@@ -219,7 +220,7 @@ def _allocate(
     )
     insufficient_reasons: tuple[Reason, ...] = ()
     allocate, node_allocations = context.allocator.allocate, state_data.node_allocations
-    claims = request.claims_to_allocate
+    claims, timed_out = request.claims_to_allocate, context.allocator.make_timeout_check(context.timeout)
     has_timed_out = False
     for position in np.flatnonzero(candidate_nodes).tolist():
         node = node_objects[position]
@@ -227,7 +228,7 @@ def _allocate(
             rejected_nodes.add_node(position, _make_timeout_reason(node.metadata.name))
             continue
         try:
-            allocation = allocate(claims, node, context.timeout)
+            allocation = allocate(claims, node, timed_out)
             if resources_check is not None and allocation is not None:
                 insufficient_reasons = resources_check.check(position, claims.claims, allocation)
         except AllocationTimeoutError:

@@ -19,7 +19,8 @@ prioritized list, 7 for the second, and so on. The highest score becomes 100.
 **Requeued on** changes of claims, device classes, resource slices and the pod's list of generated claims, or on a node
 that is new or whose labels or allocatable resources change.
 
-**Options** `filterTimeout`: the timeout for the allocation on one node, `10s`; `0s` is no limit. `bindingTimeout`: the
+**Options** `filterTimeout`: the timeout for the allocation on all nodes together, `10s`; `0s` is no limit. In
+kube-scheduler it is for each node. The next attempt continues after the nodes that were searched. `bindingTimeout`: the
 timeout for binding conditions, `10m0s`, at least `1s`. `filterTimeout` needs the gate DRASchedulerFilterTimeout, and
 `bindingTimeout` the gates DRADeviceBindingConditions and DRAResourceClaimDeviceStatus.
 

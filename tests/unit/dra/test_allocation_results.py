@@ -48,7 +48,7 @@ def test_a_configuration_for_all_requests_names_none_since_1_37(
     for release, names in ((RELEASE_1_36, names_1_36), (RELEASE_1_37, names_1_37)):
         allocator = make_allocator(release=release)
         allocator.sync(snapshot)
-        allocation = allocator.allocate(allocator.prepare([claim]), snapshot.nodes[0], 0)
+        allocation = allocator.allocate(allocator.prepare([claim]), snapshot.nodes[0])
         assert allocation is not None
         features = make_features(FeatureGates(release=release))
         (result,) = build_allocation_results([claim], allocation, "n", features, lambda: "id")
@@ -67,7 +67,7 @@ def test_the_experimental_allocator_copies_the_skipped_operations(gate: str, wan
     snapshot = make_cluster_with_devices({"slices": [raw_slice], "features": ["DRAOptionalNodeOperations"]}).snapshot()
     allocator = make_allocator(gates, RELEASE_1_37)
     allocator.sync(snapshot)
-    allocation = allocator.allocate(allocator.prepare([claim]), snapshot.nodes[0], 0)
+    allocation = allocator.allocate(allocator.prepare([claim]), snapshot.nodes[0])
     assert allocation is not None
     features = make_features(FeatureGates(gates, RELEASE_1_37))
     (result,) = build_allocation_results([claim], allocation, "n", features, lambda: "id")

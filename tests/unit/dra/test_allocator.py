@@ -40,7 +40,7 @@ def allocate_case(case: Mapping[str, Any]) -> Any:
     constraints = case.get("constraints", ())
     claims = [make_claim(f"c{n}", raw, constraints=constraints) for n, raw in enumerate(case["claims"])]
     try:
-        return format_allocation(allocator.allocate(allocator.prepare(claims), cluster.nodes[0], 0))
+        return format_allocation(allocator.allocate(allocator.prepare(claims), cluster.nodes[0]))
     except (AllocationError, NodeAllocationError) as error:
         return str(error)
 
@@ -63,7 +63,7 @@ def test_a_cached_result_is_valid_until_a_device_of_the_pool_is_allocated() -> N
             cache.add_or_update_object(make_allocated_claim("other", devices))
         with cache.read() as cluster:
             allocator.sync(cluster)
-            allocation = format_allocation(allocator.allocate(allocator.prepare([claim]), cluster.nodes[0], 0))
+            allocation = format_allocation(allocator.allocate(allocator.prepare([claim]), cluster.nodes[0]))
         assert allocation == (None if want is None else [[f"r: {want}"]])
 
 
@@ -74,7 +74,7 @@ def test_a_deleted_claim_frees_its_device() -> None:
     cache.remove_object(type(make_claim("c", {})), "default/taken-0")
     cluster = cache.snapshot()
     allocator.sync(cluster)
-    allocation = allocator.allocate(allocator.prepare([make_claim("c", {"r": {}})]), cluster.nodes[0], 0)
+    allocation = allocator.allocate(allocator.prepare([make_claim("c", {"r": {}})]), cluster.nodes[0])
     assert format_allocation(allocation) == [["r: a"]]
 
 
@@ -87,10 +87,10 @@ def test_an_in_flight_device_is_allocated_until_it_is_removed() -> None:
     claims = allocator.prepare([make_claim("c", {"r": {}})])
 
     allocator.allocated_devices.add_in_flight("uid-other", results)
-    assert format_allocation(allocator.allocate(claims, cluster.nodes[0], 0)) == [["r: b"]]
+    assert format_allocation(allocator.allocate(claims, cluster.nodes[0])) == [["r: b"]]
 
     assert allocator.allocated_devices.remove_in_flight("uid-other")
-    assert format_allocation(allocator.allocate(claims, cluster.nodes[0], 0)) == [["r: a"]]
+    assert format_allocation(allocator.allocate(claims, cluster.nodes[0])) == [["r: a"]]
     assert not allocator.allocated_devices.remove_in_flight("uid-other")
 
 
@@ -130,5 +130,5 @@ def test_a_search_ends_at_its_timeout() -> None:
     allocator.sync(cluster)
     claims = allocator.prepare([make_claim("c", {"r": {"count": 12}})])
     with pytest.raises(AllocationTimeoutError):
-        allocator.allocate(claims, cluster.nodes[0], 5)
-    assert allocator.allocate(claims, cluster.nodes[0], 0) is not None
+        allocator.allocate(claims, cluster.nodes[0], allocator.make_timeout_check(5))
+    assert allocator.allocate(claims, cluster.nodes[0]) is not None

@@ -51,7 +51,7 @@ def measure(*objects: Any, claims: tuple[Any, ...] = (), resource: str = "memory
 
 def allocate(allocator: Allocator, cache: Cache, claims: tuple[Any, ...]) -> NodeAllocation | None:
     """Return the allocation of *claims* on the first node."""
-    return allocator.allocate(allocator.prepare(claims), cache.snapshot().nodes[0], 0.0) if claims else None
+    return allocator.allocate(allocator.prepare(claims), cache.snapshot().nodes[0]) if claims else None
 
 
 def share(device: str, memory: str) -> dict[str, Any]:

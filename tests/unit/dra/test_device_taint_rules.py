@@ -52,7 +52,7 @@ def test_claims_avoid_devices_that_rules_taint(gates: dict[str, bool], want: str
     cluster = cache.snapshot()
     allocator.sync(cluster)
     claims = allocator.prepare([make_claim("c", {"r": {}})])
-    assert format_allocation(allocator.allocate(claims, cluster.nodes[0], 0)) == [[f"r: {want}"]]
+    assert format_allocation(allocator.allocate(claims, cluster.nodes[0])) == [[f"r: {want}"]]
 
 
 def test_since_1_37_a_rule_without_a_selector_taints_no_device() -> None:

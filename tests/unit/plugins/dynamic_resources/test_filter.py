@@ -1,0 +1,47 @@
+"""The timeout of Filter, on all nodes together."""
+
+from extender.config.feature_gates import FeatureGates
+from extender.framework.plugin_args import PluginArgs
+from extender.plugins.dynamic_resources.args import DynamicResourcesArgs
+from extender.plugins.dynamic_resources.plugin import DynamicResources
+from tests.build import make_cluster, make_node, make_pod, make_pod_info
+from tests.unit.dra.builders import make_claim, make_device_class, make_slice
+
+
+class JumpingClock:
+    """A clock that advances by a second at each reading."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def monotonic(self) -> float:
+        self.time += 1
+        return self.time
+
+    def now(self) -> float:
+        return 0.0
+
+
+def test_the_timeout_is_for_all_nodes_and_the_next_attempt_continues_after_the_searched_nodes() -> None:
+    """The searches on four nodes read the clock five times each, and only two of them end within ten seconds."""
+    names = [f"n{number}" for number in range(4)]
+    devices: dict[str, dict[str, str]] = {f"d{number}": {} for number in range(8)}
+    cache = make_cluster(
+        *map(make_node, names),
+        *(make_slice({"node": name, "pool": name, "devices": devices}) for name in names),
+        make_device_class("gpu"),
+        make_claim("c", {"r": {"count": 2}}),
+    )
+    plugin = DynamicResources(PluginArgs(DynamicResourcesArgs("10s", "10m0s"), FeatureGates()))
+    plugin._allocator._clock = JumpingClock()
+    pod = make_pod_info(make_pod(spec={"resourceClaims": [{"name": "x", "resourceClaimName": "c"}]}), cache)
+    snapshot = cache.snapshot()
+
+    def find_rejected_nodes() -> list[str]:
+        state = plugin.pre_filter(pod, snapshot).state
+        rejections = plugin.filter(pod, snapshot.view(), state)
+        assert all("timed out trying to allocate devices" in rejection.reason.text for rejection in rejections)
+        return [names[row] for rejection in rejections for row in rejection.nodes.nonzero()[0]]
+
+    assert find_rejected_nodes() == ["n2", "n3"]
+    assert find_rejected_nodes() == []
