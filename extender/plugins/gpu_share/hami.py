@@ -42,6 +42,9 @@ _LOCK_SECONDS: Final = 300.0
 _MAX_TEXT: Final = 262_144
 """Annotations of an object have at most 256 KiB."""
 
+_MAX_AMOUNT: Final = 999_999_999
+"""Limit of the memory in MiB, the cores and the shares of a GPU, so that all amounts are 64-bit integers."""
+
 
 class RegisteredDevice(msgspec.Struct, frozen=True):
     """A GPU of a node.
@@ -121,6 +124,8 @@ def parse_registered_devices(text: str) -> tuple[RegisteredDevice, ...]:
             )
     except (ValueError, IndexError):
         return ()
+    if not all(0 <= amount <= _MAX_AMOUNT for device in devices for amount in (device.count, device.devmem)):
+        return ()
     return devices[:MAX_DEVICES]
 
 
@@ -142,6 +147,8 @@ def read_hami_request(pod: Pod) -> HamiRequest | str | None:
         return f"a pod can request 1 to {MAX_DEVICES} GPUs, got {count}"
     if not 0 < percent <= 100 or not 0 <= cores <= 100:
         return f"{MEMORY_PERCENTAGE} and {CORES} must be 100 or less"
+    if not 0 <= memory <= _MAX_AMOUNT:
+        return f"a pod can request at most {_MAX_AMOUNT} of {MEMORY}, got {memory}"
     return HamiRequest(count, memory, percent, cores, positions[0], len(containers))
 
 
@@ -168,9 +175,13 @@ def decode_allocations(annotations: Mapping[str, str]) -> list[Allocation]:
     allocations = []
     for part in annotations.get(ALLOCATED, annotations.get(TO_ALLOCATE, "")).replace(";", ":").split(":"):
         fields = part.split(",")
-        if len(fields) >= 4 and fields[2].isdecimal() and fields[3].isdecimal():
+        if len(fields) >= 4 and _is_amount(fields[2]) and _is_amount(fields[3]):
             allocations.append(Allocation(fields[0], int(fields[2]), int(fields[3])))
     return allocations
+
+
+def _is_amount(text: str) -> bool:
+    return text.isdecimal() and len(text) <= len(str(_MAX_AMOUNT))  # Python converts at most 4,300 digits
 
 
 def make_decision_annotations(

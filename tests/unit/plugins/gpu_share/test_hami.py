@@ -71,7 +71,18 @@ def test_the_documented_annotations_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "GPU-1", "GPU-1,10,x,100,T4,0,true:", "[{]", '[{"id": 1}]', "[" + " " * 300_000 + "]"]
+    "text",
+    [
+        "",
+        "GPU-1",
+        "GPU-1,10,x,100,T4,0,true:",
+        "GPU-1,10,1000000000,100,T4,0,true:",
+        "[{]",
+        '[{"id": 1}]',
+        '[{"id": "a", "count": 1000000000}]',
+        '[{"id": "a", "devmem": -1}]',
+        "[" + " " * 300_000 + "]",
+    ],
 )
 def test_an_invalid_registration_registers_no_gpu(text: str) -> None:
     assert hami.parse_registered_devices(text) == ()
@@ -157,6 +168,19 @@ def test_the_table_reads_registered_gpus_and_the_pods_on_them() -> None:
     assert devices.device_count.tolist() == [3, 2]
     assert table.find_hami_memory() == 16_000
     assert [device.id for device in table.get_registered_devices("a")] == ["a-0", "a-1", "a-2"]
+
+
+def test_amounts_that_any_pod_may_write_do_not_disturb_other_pods() -> None:
+    """A pod's annotation is not validated by the API server, and neither is the amount of an extended resource."""
+    huge = f"a-0,NVIDIA,{'9' * 5000},0:a-0,NVIDIA,1,{'9' * 4000}:a-0,NVIDIA,999999999,999999999:;"
+    requested = hami_pod("p2", "b", gpu="1", gpumem="9" * 18)
+    _, devices = read_devices(hami_node("a"), hami_node("b"), hami_pod("p1", "a", huge, gpu="1"), requested)
+    assert devices.free[:, :2].tolist() == [[0, 1000], [1000, 1000]]
+    cluster = make_cluster(hami_node("a"), hami_node("b"), requested, hami_pod("next", gpu="1", gpumem="8000"))
+    assert run_plugin(GpuShare, cluster, "next").rejected == {}
+    message = "a pod can request at most 999999999 of nvidia.com/gpumem, got 1000000000"
+    pod = make_cluster(hami_pod("p", gpu="1", gpumem="1G")).pod("p")
+    assert hami.read_hami_request(pod) == message
 
 
 def test_memory_counts_in_proportion_to_that_of_the_node() -> None:
