@@ -31,6 +31,10 @@ MAX_CACHED: Final = 4096
 """Limit of the entries of each cache of reviews."""
 
 
+DECODE_ERRORS: Final = (ValueError, RecursionError)
+"""The errors of JSON that cannot be decoded: a type or a syntax error, no UTF-8, too deep."""
+
+
 class ReviewError(Exception):
     """A review failed, or its response is malformed."""
 
@@ -182,7 +186,7 @@ class Authenticator:
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         try:
             status = msgspec.json.decode(await reviewer.review("TokenReview", body), type=_TokenReview).status
-        except (ReviewError, msgspec.MsgspecError):
+        except (ReviewError, *DECODE_ERRORS):
             self.metrics.observe_review("authn", "<error>", self.now() - start_time)
             return None
         self.metrics.observe_review("authn", "201", self.now() - start_time)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from extender.metrics.client_metrics import ClientMetrics
-from extender.serving.authentication import ExpiringCache, Reviewer, ReviewError, UserInfo
+from extender.serving.authentication import DECODE_ERRORS, ExpiringCache, Reviewer, ReviewError, UserInfo
 from extender.serving.serving_options import AuthorizationOptions
 
 _SUPERUSER_GROUP: Final = "system:masters"
@@ -95,10 +95,9 @@ class Authorizer:
         start_time = self.now()
         try:
             decision = msgspec.json.decode(await reviewer.review("SubjectAccessReview", body), type=_Review).status
-        except msgspec.MsgspecError as error:
-            raise ReviewError(f"the SubjectAccessReview cannot be decoded: {error}") from error
-        except ReviewError:
+        except (ReviewError, *DECODE_ERRORS) as error:
             self.metrics.observe_review("authz", "<error>", self.now() - start_time)
-            raise
+            reason = "" if isinstance(error, ReviewError) else "the SubjectAccessReview cannot be decoded: "
+            raise ReviewError(f"{reason}{error}") from error
         self.metrics.observe_review("authz", "201", self.now() - start_time)
         return decision

@@ -43,3 +43,17 @@ class FakeReviewer:
 
 
 ANN = {"authenticated": True, "user": {"username": "ann", "uid": "7", "groups": ["g"], "extra": {"k": ["v"]}}}
+
+
+UNREADABLE_ANSWERS = (b"{", b'{"status": 1}', b'{"status": {"reason": "\xff"}}', b'{"x": ' + b"[" * 100_000)
+"""Responses of a faulty API server or proxy: syntax, type, no UTF-8, depth."""
+
+
+class FaultyReviewer:
+    """Returns the same response to each review."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.answer = answer
+
+    async def review(self, _kind: str, _body: Mapping[str, Any]) -> bytes:
+        return self.answer

@@ -17,12 +17,13 @@ from extender.serving.authentication import (
     ANONYMOUS,
     Authenticator,
     ExpiringCache,
+    Reviewer,
     UserInfo,
     get_certificate_names,
     get_first_certificate_name,
 )
 from extender.serving.serving_options import AuthenticationOptions, FrontProxyOptions
-from tests.unit.serving.auth_fakes import ANN, FakeReviewer, NullAuthMetrics
+from tests.unit.serving.auth_fakes import ANN, UNREADABLE_ANSWERS, FakeReviewer, FaultyReviewer, NullAuthMetrics
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ def run(job: Coroutine[Any, Any, T]) -> T:
 TOKEN = [(b"authorization", b"Bearer secret")]
 
 
-def make_authenticator(reviewer: FakeReviewer | None, now: list[float], **settings: Any) -> Authenticator:
+def make_authenticator(reviewer: Reviewer | None, now: list[float], **settings: Any) -> Authenticator:
     return Authenticator(AuthenticationOptions(**settings), reviewer, NullAuthMetrics(), now=lambda: now[0])
 
 
@@ -92,6 +93,12 @@ def test_at_most_4096_reviews_are_cached() -> None:
     for number in range(4097):
         cache.put(number, "result", 10.0)
     assert (cache.get(0), cache.get(1), cache.get(4096)) == (None, "result", "result")
+
+
+@pytest.mark.parametrize("answer", UNREADABLE_ANSWERS)
+def test_a_token_is_rejected_if_its_review_cannot_be_decoded(answer: bytes) -> None:
+    answer = answer.replace(b"reason", b"error")
+    assert run(make_authenticator(FaultyReviewer(answer), [0.0]).authenticate(TOKEN, None)) is None
 
 
 def test_a_token_is_rejected_and_reviewed_again_after_a_failed_review() -> None:

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from extender.serving.authentication import ANONYMOUS, ReviewError, UserInfo
+from extender.serving.authentication import ANONYMOUS, Reviewer, ReviewError, UserInfo
 from extender.serving.authorization import Authorizer
 from extender.serving.serving_options import AuthorizationOptions
-from tests.unit.serving.auth_fakes import FakeReviewer, NullAuthMetrics
+from tests.unit.serving.auth_fakes import UNREADABLE_ANSWERS, FakeReviewer, FaultyReviewer, NullAuthMetrics
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ def run(job: Coroutine[Any, Any, T]) -> T:
 BOB = UserInfo("bob", "9", ("g",), {"k": ("v",)})
 
 
-def make_authorizer(reviewer: FakeReviewer | None, now: list[float], **settings: Any) -> Authorizer:
+def make_authorizer(reviewer: Reviewer | None, now: list[float], **settings: Any) -> Authorizer:
     return Authorizer(AuthorizationOptions(**settings), reviewer, NullAuthMetrics(), now=lambda: now[0])
 
 
@@ -87,6 +87,12 @@ def test_system_masters_are_allowed_without_a_review() -> None:
     assert run(
         make_authorizer(None, [0.0]).authorize(UserInfo("root", groups=("system:masters",)), "get", "/metrics")
     ).allowed
+
+
+@pytest.mark.parametrize("answer", UNREADABLE_ANSWERS)
+def test_an_access_review_that_cannot_be_decoded_is_an_error(answer: bytes) -> None:
+    with pytest.raises(ReviewError, match=r"^the SubjectAccessReview cannot be decoded: "):
+        run(make_authorizer(FaultyReviewer(answer), [0.0]).authorize(BOB, "get", "/metrics"))
 
 
 def test_a_failed_access_review_is_an_error() -> None:
