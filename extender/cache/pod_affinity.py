@@ -95,6 +95,22 @@ def compile_pod_affinity_terms(pod: Pod) -> PodAffinityTerms:
     )
 
 
+class LastPodTerms:
+    """The compiled terms of the last pod, because the queueing hints of all waiting pods read those of one pod."""
+
+    __slots__ = ("_pod", "_terms")
+
+    def __init__(self) -> None:
+        self._pod: Pod | None = None
+        self._terms = NO_TERMS
+
+    def get(self, pod: Pod) -> PodAffinityTerms:
+        """Return the compiled terms of *pod*."""
+        if pod is not self._pod:
+            self._pod, self._terms = pod, compile_pod_affinity_terms(pod)
+        return self._terms
+
+
 def compile_pod_selector(term: PodAffinityTerm, namespace: str) -> PodSelector:
     """Compile the pod selector of *term*, which belongs to a pod in *namespace*.
 

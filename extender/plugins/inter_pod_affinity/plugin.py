@@ -43,7 +43,7 @@ import numpy as np
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.struct_base import Int32
-from extender.cache.pod_affinity import PodAffinityTerms, compile_pod_affinity_terms
+from extender.cache.pod_affinity import LastPodTerms, PodAffinityTerms
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
@@ -296,7 +296,11 @@ class InterPodAffinity:
         """
         pod_actions = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
         one_suffices = self._release.one_anti_affinity_term_suffices
-        pod_hint = partial(is_schedulable_after_pod_change, one_anti_affinity_term_suffices=one_suffices)
+        pod_hint = partial(
+            _is_schedulable_after_pod_change,
+            one_anti_affinity_term_suffices=one_suffices,
+            compile_terms=LastPodTerms().get,
+        )
         return (
             *register_pod_events(self._release, pod_hint, assigned=pod_actions, target=ActionType.UPDATE_POD_LABEL),
             ClusterEventWithHint(EventResource.NODE, self._node_actions, is_schedulable_after_node_change),
@@ -319,8 +323,12 @@ def _is_pending(pod: Pod | None) -> bool:
     return pod is not None and not pod.spec.node_name and not pod.status.nominated_node_name
 
 
-def is_schedulable_after_pod_change(
-    pod: PodInfo, event: ClusterEvent, *, one_anti_affinity_term_suffices: bool
+def _is_schedulable_after_pod_change(
+    pod: PodInfo,
+    event: ClusterEvent,
+    *,
+    one_anti_affinity_term_suffices: bool,
+    compile_terms: Callable[[Pod], PodAffinityTerms],
 ) -> QueueingHint:
     """Queue *pod* if the change of another pod may satisfy a term of *pod*, or if *pod* itself changed.
 
@@ -339,7 +347,8 @@ def is_schedulable_after_pod_change(
     terms = pod.signature.pod_affinity_terms
     matches_anti_terms = _matches_any_term if one_anti_affinity_term_suffices else _matches_all_terms
     return QueueingHint.queue_if(
-        terms.error is not None or _pod_change_may_help(terms, pod.pod, old_pod, new_pod, matches_anti_terms)
+        terms.error is not None
+        or _pod_change_may_help(terms, pod.pod, old_pod, new_pod, matches_anti_terms, compile_terms)
     )
 
 
@@ -349,6 +358,7 @@ def _pod_change_may_help(
     old_pod: Pod | None,
     new_pod: Pod | None,
     matches_anti_terms: Callable[[tuple[AffinityTerm, ...], Pod], bool],
+    compile_terms: Callable[[Pod], PodAffinityTerms],
 ) -> bool:
     if old_pod is not None and new_pod is not None:
         matches_affinity_now = not _matches_all_terms(terms.required_affinity, old_pod) and _matches_all_terms(
@@ -362,7 +372,7 @@ def _pod_change_may_help(
         return _matches_all_terms(terms.required_affinity, new_pod)
     if old_pod is None or matches_anti_terms(terms.required_anti_affinity, old_pod):
         return True
-    old_terms = compile_pod_affinity_terms(old_pod)
+    old_terms = compile_terms(old_pod)
     return old_terms.error is not None or matches_anti_terms(old_terms.required_anti_affinity, pending_pod)
 
 

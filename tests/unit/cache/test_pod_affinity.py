@@ -2,9 +2,17 @@
 
 from typing import Any
 
+import pytest
+
+from extender.api.kinds.pod import Pod
 from extender.api.matching import NOTHING
-from extender.cache.pod_affinity import NO_TERMS, compile_pod_affinity_terms
-from tests.build import make_pod
+from extender.cache import pod_affinity
+from extender.cache.pod_affinity import NO_TERMS, PodAffinityTerms, compile_pod_affinity_terms
+from extender.config.feature_gates import FeatureGates
+from extender.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from extender.framework.plugin_args import PluginArgs
+from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity, InterPodAffinityArgs
+from tests.build import make_pod, make_pod_info
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -72,3 +80,22 @@ def test_errors_of_several_lists_are_joined() -> None:
     assert error.startswith("[requiredAffinityTerms: ")
     assert ", requiredAntiAffinityTerms: " in error
     assert error.endswith("]")
+
+
+def test_the_hints_of_all_waiting_pods_compile_the_terms_of_a_deleted_pod_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+
+    def count_and_compile(pod: Pod) -> PodAffinityTerms:
+        compiled.append(pod.metadata.name)
+        return compile_pod_affinity_terms(pod)
+
+    monkeypatch.setattr(pod_affinity, "compile_pod_affinity_terms", count_and_compile)
+    plugin = InterPodAffinity(PluginArgs(InterPodAffinityArgs(), FeatureGates()))
+    hint = plugin.events_to_register()[0].hint
+    assert hint is not None
+    spec = {"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}}
+    waiting = [make_pod_info(make_pod(f"w{number}", labels={"app": "web"}, spec=spec)) for number in range(3)]
+    for name in ("first", "second"):
+        event = ClusterEvent(EventResource.POD, ActionType.DELETE, old=make_pod(name, node="n", spec=spec))
+        assert [hint(pod, event) for pod in waiting] == [QueueingHint.QUEUE] * 3
+    assert compiled == ["first", "second"]
