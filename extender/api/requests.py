@@ -26,7 +26,7 @@ from extender.api.container_requests import (
     sum_effective_requests,
     sum_spec_requests,
 )
-from extender.api.kinds.pod import Pod
+from extender.api.kinds.pod import NodeAllocatableResourceClaimStatus, Pod
 from extender.api.label_syntax import is_qualified_name
 from extender.api.quantity import Quantity
 
@@ -280,11 +280,25 @@ def _has_only_app_container_requests(pod: Pod) -> bool:
     )
 
 
+def _add_claim_resources(total: Quantities, claim: NodeAllocatableResourceClaimStatus) -> None:
+    """Add the node resources that a pod takes through *claim*.
+
+    Source: component-helpers/resource/helpers.go, addDRANodeAllocatableClaimResources (1.37).
+    """
+    add_resources(total, parse_resources(claim.resources))
+    for mapped in claim.mapping:
+        add_resources(total, parse_resources({mapped.name: mapped.quantity} if mapped.quantity is not None else {}))
+    for overhead in claim.overhead:
+        per_container = [overhead.per_container] * len(claim.containers)
+        for amount in (overhead.per_pod, *per_container):
+            add_resources(total, parse_resources({} if amount is None else {overhead.name: amount}))
+
+
 def _sum_requests(pod: Pod, options: PodResourcesOptions, defaults: Mapping[str, Quantity]) -> Quantities:
     claim_requests: Quantities = {}
     if options.dra_node_allocatable:
         for claim in pod.status.node_allocatable_resource_claim_statuses:
-            add_resources(claim_requests, parse_resources(claim.resources))
+            _add_claim_resources(claim_requests, claim)
     uses_pod_status = options.use_status_resources and options.in_place_pod_level_resize
     if options.use_status_resources and options.maximum_of_sums:
         total = determine_effective_sum(pod, defaults, claim_requests, uses_pod_status=uses_pod_status)

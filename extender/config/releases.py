@@ -75,6 +75,8 @@ class Release:
         explains_selector_errors: the error of a selector names the device, and gives advice if an attribute is missing.
         supports_skipped_operations: devices may skip operations of the kubelet. A claim with such a device needs a node
             that declares the feature DRAOptionalNodeOperations.
+        has_node_allocatable_overhead: devices have `nodeAllocatableResources` with a mapping and an overhead, and an
+            allocated claim counts too. Otherwise they have `nodeAllocatableResourceMappings`.
         reads_list_attributes: selectors read attributes that are lists without the gate DRAListTypeAttributes, which
             selects kube-scheduler's experimental allocator.
     """
@@ -117,6 +119,7 @@ class Release:
     clears_requests_of_common_config: bool = True
     explains_selector_errors: bool = True
     supports_skipped_operations: bool = True
+    has_node_allocatable_overhead: bool = True
     reads_list_attributes: bool = True
 
     @property
@@ -173,6 +176,7 @@ RELEASE_1_36: Final = Release(
     clears_requests_of_common_config=False,
     explains_selector_errors=False,
     supports_skipped_operations=False,
+    has_node_allocatable_overhead=False,
     reads_list_attributes=False,
 )
 RELEASE_1_37: Final = Release(

@@ -86,6 +86,28 @@ class NodeAllocatableResourceMapping(KubernetesStruct, frozen=True, kw_only=True
     allocation_multiplier: RawQuantity | None = None
 
 
+class NodeAllocatableMapping(KubernetesStruct, frozen=True, kw_only=True):
+    """The amount of a node resource that a device is, computed from a consumed capacity or per device (since 1.37)."""
+
+    capacity_key: str | None = None
+    capacity_multiplier: RawQuantity | None = None
+    device_multiplier: RawQuantity | None = None
+
+
+class NodeAllocatableOverhead(KubernetesStruct, frozen=True, kw_only=True):
+    """The amounts of a node resource that each pod and each container with the device need (since 1.37)."""
+
+    per_pod: RawQuantity | None = None
+    per_container: RawQuantity | None = None
+
+
+class NodeAllocatableResource(KubernetesStruct, frozen=True, kw_only=True):
+    """The amounts of a node resource that a device is and needs (since 1.37)."""
+
+    mapping: NodeAllocatableMapping | None = None
+    overhead: NodeAllocatableOverhead | None = None
+
+
 class Device(KubernetesStruct, frozen=True, kw_only=True):
     """A device. Attribute and capacity names without a domain belong to the domain of the driver."""
 
@@ -102,6 +124,7 @@ class Device(KubernetesStruct, frozen=True, kw_only=True):
     binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool | None = None
     node_allocatable_resource_mappings: dict[str, NodeAllocatableResourceMapping] = field(default_factory=dict)
+    node_allocatable_resources: dict[str, NodeAllocatableResource] = field(default_factory=dict)
 
 
 class ResourcePool(KubernetesStruct, frozen=True, kw_only=True):

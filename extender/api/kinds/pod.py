@@ -6,7 +6,7 @@ from msgspec import field
 
 from extender.api.kinds.affinity import Affinity, Toleration, TopologySpreadConstraint
 from extender.api.kinds.meta import Condition, KubernetesObject
-from extender.api.kinds.struct_base import Int32, Int64, KubernetesStruct, ResourceList
+from extender.api.kinds.struct_base import Int32, Int64, KubernetesStruct, RawQuantity, ResourceList
 from extender.api.kinds.volumes import Volume
 
 
@@ -158,12 +158,29 @@ class PodExtendedResourceClaimStatus(KubernetesStruct, frozen=True, kw_only=True
     resource_claim_name: str = ""
 
 
+class NodeAllocatableMappedResource(KubernetesStruct, frozen=True, kw_only=True):
+    """The amount of a node resource that the devices of a claim are (since 1.37)."""
+
+    name: str = ""
+    quantity: RawQuantity | None = None
+
+
+class NodeAllocatableOverheadResource(KubernetesStruct, frozen=True, kw_only=True):
+    """The amounts of a node resource that a pod, and each container with a claim, need for its devices (since 1.37)."""
+
+    name: str = ""
+    per_pod: RawQuantity | None = None
+    per_container: RawQuantity | None = None
+
+
 class NodeAllocatableResourceClaimStatus(KubernetesStruct, frozen=True, kw_only=True):
     """The node resources that a claim of the pod consumes."""
 
     resource_claim_name: str = ""
     containers: tuple[str, ...] = ()
     resources: ResourceList = field(default_factory=dict)
+    mapping: tuple[NodeAllocatableMappedResource, ...] = ()
+    overhead: tuple[NodeAllocatableOverheadResource, ...] = ()
 
 
 class PodStatus(KubernetesStruct, frozen=True, kw_only=True):

@@ -23,7 +23,11 @@ from extender.dra.errors import AllocationError, AllocationTimeoutError, NodeAll
 from extender.dra.extended_resources import ExtendedResourceRequests, build_device_requests
 from extender.dra.features import OPTIONAL_NODE_OPERATIONS
 from extender.framework.status import Code, Reason, Rejection, reject_all
-from extender.plugins.dynamic_resources.node_resources import NodeResourcesCheck, find_nodes_with_shared_claims
+from extender.plugins.dynamic_resources.node_resources import (
+    NodeResourcesCheck,
+    find_nodes_with_mapped_claims,
+    find_nodes_with_shared_claims,
+)
 from extender.plugins.dynamic_resources.state import AllocationRequest, StateData
 
 UNAVAILABLE: Final = Reason("resourceclaim not available on the node", Code.UNRESOLVABLE)
@@ -87,9 +91,7 @@ def find_rejections(state_data: StateData, nodes: NodeView, context: FilterConte
     for mask in unavailable_by_claim.values():
         has_unavailable_claim |= mask
     must_allocate = bool(state_data.unallocated_indices)
-    shared_claim_nodes = (
-        find_nodes_with_shared_claims(state_data, nodes) if context.resources_options is not None else ()
-    )
+    shared_claim_nodes = _find_shared_claim_nodes(state_data, nodes, context)
     for resources, group_nodes in node_groups:
         if extended_resource_claim is not None and not resources and not state_data.has_user_claims:
             continue  # a device plugin provides all requested resources
@@ -100,10 +102,31 @@ def find_rejections(state_data: StateData, nodes: NodeView, context: FilterConte
         if must_allocate:
             request = _get_allocation_request(state_data, resources, context)
             allowed_nodes = _allocate(state_data, nodes, allowed_nodes, request, context, rejected_nodes)
+        elif context.resources_options is not None and context.release.has_node_allocatable_overhead:
+            allowed_nodes = _check_resources(state_data, nodes, allowed_nodes, context, rejected_nodes)
         rejected_nodes.add(allowed_nodes & has_unavailable_claim, UNAVAILABLE)
         for index, mask in unavailable_by_claim.items():
             _record_unavailable(state_data, index, nodes, allowed_nodes & mask)
     return rejected_nodes.build_rejections()
+
+
+def _find_shared_claim_nodes(
+    state_data: StateData, nodes: NodeView, context: FilterContext
+) -> list[tuple[BoolArray, Reason]]:
+    """Return the nodes where a claim of the pod may not be shared, with reasons."""
+    if context.resources_options is None:
+        return []
+    if not context.release.has_node_allocatable_overhead:
+        return find_nodes_with_shared_claims(state_data, nodes)
+    return find_nodes_with_mapped_claims(state_data, nodes, context.allocator.slice_index.slices.values())
+
+
+def _make_resources_check(state_data: StateData, nodes: NodeView, context: FilterContext) -> NodeResourcesCheck | None:
+    if context.resources_options is None:
+        return None
+    has_overhead = context.release.has_node_allocatable_overhead
+    slices = tuple(context.allocator.slice_index.slices.values()) if has_overhead else None
+    return NodeResourcesCheck(state_data, nodes, context.resources_options, slices)
 
 
 def _group_nodes_by_required_devices(
@@ -215,9 +238,7 @@ def _allocate(
     """Return the *candidate_nodes* on which all claims can be allocated. Reject the other candidates."""
     allowed_nodes = np.zeros(len(nodes), dtype=np.bool_)
     node_objects = nodes.nodes
-    resources_check = (
-        None if context.resources_options is None else NodeResourcesCheck(state_data, nodes, context.resources_options)
-    )
+    resources_check = _make_resources_check(state_data, nodes, context)
     insufficient_reasons: tuple[Reason, ...] = ()
     allocate, node_allocations = context.allocator.allocate, state_data.node_allocations
     claims, timed_out = request.claims_to_allocate, context.allocator.make_timeout_check(context.timeout)
@@ -250,6 +271,29 @@ def _allocate(
             continue
         allowed_nodes[position] = True
         node_allocations[node.metadata.name] = (allocation, request)
+    return allowed_nodes
+
+
+def _check_resources(
+    state_data: StateData,
+    nodes: NodeView,
+    candidate_nodes: BoolArray,
+    context: FilterContext,
+    rejected_nodes: _RejectedNodes,
+) -> BoolArray:
+    """Return the *candidate_nodes* with enough resources for a pod without claims to allocate. Reject the others."""
+    check = _make_resources_check(state_data, nodes, context)
+    allowed_nodes = candidate_nodes.copy()
+    for position in np.flatnonzero(candidate_nodes).tolist():
+        try:
+            reasons = check.check(position, (), None) if check is not None else ()
+        except AllocationError as error:
+            reasons = (Reason(str(error), Code.ERROR),)
+        except NodeAllocationError as error:
+            reasons = (Reason(str(error), Code.UNRESOLVABLE),)
+        for reason in reasons:
+            rejected_nodes.add_node(position, reason)
+        allowed_nodes[position] = not reasons
     return allowed_nodes
 
 

@@ -1,12 +1,13 @@
 """Node resources that a pod consumes through its claims, and the check that nodes have enough of them.
 
-A device may map to cpu, memory, ephemeral storage or huge pages of its node (gate DRANodeAllocatableResources).
+A device may map to cpu, memory, ephemeral storage or huge pages of its node (gate DRANodeAllocatableResources). The
+amounts since 1.37 are in `node_allocatable.py`.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Filter,
 AllocatorFeatures, DynamicResources.bindClaim (1.36).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -28,8 +29,18 @@ from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
 from extender.dra.allocator import NodeAllocation
 from extender.dra.device_requests import DeviceResult
 from extender.dra.errors import AllocationError, NodeAllocationError
+from extender.dra.resource_slices import CompiledSlice
 from extender.framework.status import Code, Reason
-from extender.plugins.dynamic_resources.pod_claims import get_claim_name
+from extender.plugins.dynamic_resources.node_allocatable import (
+    DeviceIndex,
+    UsedDevice,
+    build_claim_status,
+    find_allocated_devices,
+    find_exceeded_pod_level_limit,
+    index_devices,
+    is_mapped,
+)
+from extender.plugins.dynamic_resources.pod_claims import get_claim_name, is_reserved_for_pod
 from extender.plugins.dynamic_resources.state import StateData
 
 ClaimStatuses = tuple[NodeAllocatableResourceClaimStatus, ...]
@@ -70,6 +81,33 @@ def find_nodes_with_shared_claims(state_data: StateData, nodes: NodeView) -> lis
     return shared_claim_nodes
 
 
+def find_nodes_with_mapped_claims(
+    state_data: StateData, nodes: NodeView, slices: Collection[CompiledSlice]
+) -> list[tuple[BoolArray, Reason]]:
+    """Return the nodes of allocated claims of other pods with a mapped device, with reasons.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/nodeallocatabledynamicresources.go,
+    DynamicResources.validateNodeAllocatableDRAClaimSharing (1.37).
+    """
+    shared_claim_nodes: list[tuple[BoolArray, Reason]] = []
+    index_of_devices: DeviceIndex | None = None
+    for index, (claim, selector) in enumerate(zip(state_data.claims, state_data.node_selectors, strict=True)):
+        if claim.status.allocation is None:
+            continue
+        if index_of_devices is None:
+            index_of_devices = index_devices(slices)
+        if not is_mapped(find_allocated_devices(claim.status.allocation, index_of_devices, None)):
+            continue
+        is_reserved = bool(claim.status.reserved_for) and not is_reserved_for_pod(claim, state_data.pod)
+        if is_reserved or index in state_data.shared_allocations:
+            everywhere: BoolArray = np.ones(len(nodes), dtype=np.bool_)
+            mask = everywhere if selector is None else match_node_selector(nodes, selector)
+            problem = "has a mapped device and cannot be shared across pods"
+            reason = Reason(f"node allocatable resource claim {claim.metadata.name} {problem}", Code.UNRESOLVABLE)
+            shared_claim_nodes.append((mask, reason))
+    return shared_claim_nodes
+
+
 class NodeResourcesCheck:
     """Checks the pod's requests on nodes, including the node resources of the devices allocated there.
 
@@ -77,44 +115,92 @@ class NodeResourcesCheck:
     DynamicResources.calculateAndCheckNodeAllocatableResources (1.36).
     """
 
-    def __init__(self, state_data: StateData, nodes: NodeView, resources_options: PodResourcesOptions) -> None:
+    def __init__(
+        self,
+        state_data: StateData,
+        nodes: NodeView,
+        resources_options: PodResourcesOptions,
+        slices: Collection[CompiledSlice] | None = None,
+    ) -> None:
+        self._claims, self._slices = state_data.claims, slices
+        self._device_index: DeviceIndex | None = None
         self._pod, self._nodes, self._statuses_by_node = state_data.pod, nodes, state_data.node_allocatable_statuses
         self._names = nodes.names
         self._resources_options = resources_options._replace(use_status_resources=False)
         self._containers = _group_containers_by_claim(state_data.pod)
+        self._checks_limits = slices is not None and resources_options.pod_level_resources
         self._amounts_by_resource: dict[str, tuple[IntArray, IntArray]] = {}
         self._requests: dict[bytes, dict[str, int]] = {}
 
-    def check(self, position: int, claims: Sequence[ResourceClaim], allocation: NodeAllocation) -> tuple[Reason, ...]:
+    def check(
+        self, position: int, claims: Sequence[ResourceClaim], allocation: NodeAllocation | None
+    ) -> tuple[Reason, ...]:
         """Return the reasons for insufficient resources on the node at *position*.
 
-        If the resources suffice, store the node resources that *claims* consume.
+        If the resources suffice, store the node resources that the claims of the pod consume: *claims*, which
+        *allocation* allocates, and since 1.37 the claims that are already allocated.
 
         Raises:
             AllocationError: the amounts cannot be computed.
-            NodeAllocationError: no container uses a claim, or the pod-level request is too low.
+            NodeAllocationError: in 1.36, no container uses a claim; or the pod-level requests or limits are too low.
         """
-        device_results = {
-            claim.metadata.name: results
-            for claim, results in zip(claims, allocation.device_results, strict=True)
-            if _has_mappings(results)
-        }
         node_name = self._names[position]
         self._statuses_by_node.pop(node_name, None)
-        if not device_results:
+        if self._slices is not None:
+            statuses = self._build_statuses(position, claims, allocation)
+        else:
+            statuses = self._build_mapped_statuses(claims, allocation)
+        if statuses is None:
             return ()
+        insufficient_reasons = tuple(self._find_insufficient_resources(position, self._compute_requests(statuses)))
+        if statuses and not insufficient_reasons:
+            self._statuses_by_node[node_name] = statuses
+        return insufficient_reasons
+
+    def _build_mapped_statuses(
+        self, claims: Sequence[ResourceClaim], allocation: NodeAllocation | None
+    ) -> ClaimStatuses | None:
+        """Return the resources of 1.36; None if no device has any."""
+        device_results = {
+            claim.metadata.name: results
+            for claim, results in zip(claims, allocation.device_results if allocation else (), strict=True)
+            if _has_mappings(results)
+        }
+        if not device_results:
+            return None
         statuses = tuple(self._build_claim_status(name, device_results[name]) for name in sorted(device_results))
         claim_statuses = tuple(status for status in statuses if status.resources)
         for status in claim_statuses:
             if not status.containers:
                 problem = "node-allocatable resource claim not referenced by any container within the pod"
                 raise NodeAllocationError(f"claim {status.resource_claim_name}: {problem}")
-        insufficient_reasons = tuple(
-            self._find_insufficient_resources(position, self._compute_requests(claim_statuses))
+        return claim_statuses
+
+    def _build_statuses(
+        self, position: int, claims: Sequence[ResourceClaim], allocation: NodeAllocation | None
+    ) -> ClaimStatuses | None:
+        """Return the resources of 1.37; None if no device has any."""
+        results = allocation.device_results if allocation else ()
+        new_results = dict(zip((claim.metadata.uid for claim in claims), results, strict=True))
+        devices_by_claim: list[tuple[ResourceClaim, list[UsedDevice]]] = []
+        for claim in self._claims:
+            devices: list[UsedDevice] = []
+            if claim.metadata.uid in new_results:
+                devices = [_to_used_device(result) for result in new_results[claim.metadata.uid]]
+            elif claim.status.allocation is not None:
+                node = self._nodes.nodes[position]
+                if self._device_index is None:
+                    self._device_index = index_devices(self._slices or ())
+                devices = list(find_allocated_devices(claim.status.allocation, self._device_index, node))
+            if any(used.device.node_allocatable_resources for used in devices):
+                devices_by_claim.append((claim, devices))
+        if not devices_by_claim:
+            return None
+        statuses = (
+            build_claim_status(claim, devices, self._containers.get(claim.metadata.name, ()))
+            for claim, devices in sorted(devices_by_claim, key=lambda pair: pair[0].metadata.name)
         )
-        if claim_statuses and not insufficient_reasons:
-            self._statuses_by_node[node_name] = claim_statuses
-        return insufficient_reasons
+        return tuple(status for status in statuses if status.mapping or status.overhead)
 
     def _build_claim_status(
         self, name: str, device_results: Iterable[DeviceResult]
@@ -149,6 +235,9 @@ class NodeResourcesCheck:
             if insufficient_resources:
                 problem = "is insufficient to cover the aggregated container and node-allocatable DRA requests"
                 raise NodeAllocationError(f"pod level request for {insufficient_resources[0]} {problem}")
+            exceeded_limit = find_exceeded_pod_level_limit(pod) if self._checks_limits else None
+            if exceeded_limit is not None:
+                raise NodeAllocationError(exceeded_limit)
             requests = self._requests[key] = pod_requests(pod, self._resources_options)
         return requests
 
@@ -192,6 +281,14 @@ def _group_containers_by_claim(pod: Pod) -> dict[str, tuple[str, ...]]:
             if name is not None:
                 containers[name] = (*containers.get(name, ()), container.name)
     return containers
+
+
+def _to_used_device(result: DeviceResult) -> UsedDevice:
+    consumed: dict[str, FormattedQuantity] = {}
+    for name, amount in (result.consumed_capacity or {}).items():
+        parsed = parse_formatted(amount.text)
+        consumed[name] = parsed._replace(format=Format.BINARY) if amount.rounded else parsed
+    return UsedDevice(result.device.device, consumed)
 
 
 def _has_mappings(device_results: Iterable[DeviceResult]) -> bool:

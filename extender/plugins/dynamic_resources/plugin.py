@@ -11,7 +11,9 @@ With the gate DRANodeAllocatableResources a device may map to cpu, memory, ephem
 These amounts are added to the pod's requests. A node with too few free resources is rejected (`Insufficient cpu`). The
 rejection is unresolvable only if the node's allocatable amount is too low. A node is also rejected if another pod there
 uses a claim with such a device, if no container refers to the claim, or if a pod-level request is lower than the sum of
-these amounts and the containers' requests.
+these amounts and the containers' requests. Since 1.37 the device may also need an overhead for each pod and container,
+claims whose devices have only an overhead may be shared, a claim needs no container, and pod-level limits are checked
+too.
 
 **Scores** nodes by the preference of the subrequests that are allocated there: 8 for the first subrequest of a
 prioritized list, 7 for the second, and so on. The highest score becomes 100.

@@ -33,7 +33,7 @@ def make_device(name: str, body: Raw | None) -> dict[str, Any]:
     fields = {
         "capacity", "consumesCounters", "nodeName", "nodeSelector", "allNodes", "taints", "bindsToNode",
         "bindingConditions", "bindingFailureConditions", "allowMultipleAllocations", "attributes",
-        "nodeAllocatableResourceMappings",
+        "nodeAllocatableResourceMappings", "nodeAllocatableResources",
     }  # fmt: skip
     body = dict(body or {})
     device: dict[str, Any] = {"name": name, **{key: body.pop(key) for key in fields & body.keys()}}

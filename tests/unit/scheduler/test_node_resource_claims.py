@@ -10,6 +10,7 @@ from typing import Any
 from extender.client.errors import ConflictError, ServerError
 from extender.client.transport import STRATEGIC_MERGE_PATCH
 from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36
 from extender.framework.api_plan import ApiCall
 from extender.scheduler.api_writer import ApiWriter
 from extender.scheduler.leadership import AlwaysLeader
@@ -18,7 +19,7 @@ from tests.unit.dra.builders import make_claim, make_device_class, make_slice
 from tests.unit.scheduler.builders import SchedulerHarness
 from tests.unit.scheduler.test_api_writer import FakeWriter
 
-ON = FeatureGates({"DRANodeAllocatableResources": True})
+ON = FeatureGates({"DRANodeAllocatableResources": True}, RELEASE_1_36)
 CLAIM_RESOURCES = {"resourceClaimName": "one", "containers": ["app"], "resources": {"cpu": "2"}}
 UNRESERVE_PATCH = {
     "metadata": {"uid": "uid-one"},

@@ -9,6 +9,7 @@ from extender.api.kinds.pod import NodeAllocatableResourceClaimStatus, Pod
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.plugin_args import PluginArgs
 from extender.plugins.dynamic_resources.args import DynamicResourcesArgs
@@ -17,7 +18,7 @@ from extender.plugins.dynamic_resources.state import StateData
 from tests.build import make_cluster, make_node, make_pod, make_pod_info
 from tests.unit.dra.builders import make_allocated_claim, make_claim, make_device_class, make_slice
 
-ON = FeatureGates({"DRANodeAllocatableResources": True})
+ON = FeatureGates({"DRANodeAllocatableResources": True}, RELEASE_1_36)
 STALE = {"nodeAllocatableResourceClaimStatuses": [{"resourceClaimName": "old", "resources": {"cpu": "9"}}]}
 
 
