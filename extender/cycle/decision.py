@@ -37,7 +37,6 @@ class ScheduleFailure:
 
     Attributes:
         status: UNSCHEDULABLE if nodes were rejected, ERROR after an error, UNRESOLVABLE if the cluster has no nodes.
-        message: the message of the pod's event and condition.
         diagnosis: the feasible nodes and the rejections of the other nodes.
         rejectors: the plugins whose events may make the pod schedulable. Empty after an error: the pod is then retried
             after its backoff.
@@ -46,11 +45,15 @@ class ScheduleFailure:
     """
 
     status: Status
-    message: str
     diagnosis: Diagnosis
     rejectors: frozenset[str] = frozenset()
     nominated_node: str | None = None
     post_filter_plans: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def message(self) -> str:
+        """The message of the pod's event and condition."""
+        return self.status.message
 
     @property
     def reason(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray
-from extender.cycle.filter import FilterResults, run_filters
+from extender.cycle.filter import FilterResults
 from extender.cycle.nominator import run_filters_with_nominated_pods
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun, run_pre_filter_plugins
@@ -215,8 +215,9 @@ def find_nodes_that_pass_filters(
         )
     start_time = runtime.runner.start_timer()
     check_all = profile.check_all_filters
-    filter_results = run_filters(pod, snapshot, profile, runtime, pre_filter_run, all_filters=check_all)
-    filter_results = run_filters_with_nominated_pods(filter_results, pod, snapshot, profile, runtime, pre_filter_run)
+    filter_results = run_filters_with_nominated_pods(
+        pod, snapshot, profile, runtime, pre_filter_run, all_filters=check_all
+    )
     diagnosis = build_diagnosis(
         filter_results, snapshot, pre_filter_run, with_rejections=with_rejections, all_filters=check_all
     )

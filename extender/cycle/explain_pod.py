@@ -11,7 +11,7 @@ import numpy as np
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.diagnosis import Diagnosis, build_diagnosis, find_nodes_that_pass_filters
-from extender.cycle.filter import FilterResults, run_filters
+from extender.cycle.filter import FilterResults
 from extender.cycle.nominator import run_filters_with_nominated_pods
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.post_filter import FailedAttempt, PostFilterRun, run_post_filter_plugins
@@ -91,8 +91,7 @@ def explain_pod(pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: Plu
             post_filter_run=_run_post_filter_plugins(pod, snapshot, profile, runtime, diagnosis),
         )
     pre_filter_run = diagnosis.pre_filter_run
-    filter_results = run_filters(pod, snapshot, profile, runtime, pre_filter_run, all_filters=True)
-    filter_results = run_filters_with_nominated_pods(filter_results, pod, snapshot, profile, runtime, pre_filter_run)
+    filter_results = run_filters_with_nominated_pods(pod, snapshot, profile, runtime, pre_filter_run, all_filters=True)
     diagnosis = build_diagnosis(
         filter_results, snapshot, pre_filter_run, with_rejections=True, all_filters=profile.check_all_filters
     )

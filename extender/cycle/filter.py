@@ -12,7 +12,7 @@ import numpy as np
 
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.arrays import BoolArray
+from extender.cache.tables.arrays import BoolArray, make_mask
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
 from extender.cycle.tables.filter_table import compute_column, make_error_column
@@ -112,12 +112,7 @@ def run_filters(
     Nominated pods are ignored; `nominator` handles them. The status of *pre_filter_run* is None. With *all_filters*,
     every plugin runs on every node, even if an earlier plugin rejected the node.
     """
-    size = len(snapshot)
-    if pre_filter_run.node_names is None:
-        evaluated_mask = make_full_mask(size)
-    else:
-        evaluated_mask = np.zeros(size, dtype=np.bool_)
-        evaluated_mask[[row for name in pre_filter_run.node_names if (row := snapshot.row(name)) is not None]] = True
+    evaluated_mask = make_allowed_mask(pre_filter_run, snapshot)
     states, skipped = pre_filter_run.cycle_state, pre_filter_run.skipped_plugins
     plugins: Sequence[Filter]
     cached_columns: dict[str, FilterColumn] = {}
@@ -139,6 +134,14 @@ def run_filters(
             if not remaining.any():
                 break
     return FilterResults(evaluated_mask, columns)
+
+
+def make_allowed_mask(pre_filter_run: PreFilterRun, snapshot: Snapshot) -> BoolArray:
+    """Return a mask of the nodes that PreFilter did not exclude: bool, shape (number of nodes,); do not modify it."""
+    if pre_filter_run.node_names is None:
+        return make_full_mask(len(snapshot))
+    rows = [row for name in pre_filter_run.node_names if (row := snapshot.row(name)) is not None]
+    return make_mask(rows, len(snapshot))
 
 
 @lru_cache(maxsize=8)

@@ -16,7 +16,7 @@ from extender.cache.hypothesis import Hypothesis
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray
-from extender.cycle.filter import FilterResults
+from extender.cycle.filter import FilterResults, run_filters
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
 from extender.cycle.tables.filter_table import make_error_column
@@ -34,18 +34,20 @@ def select_nominated_pods(nominated_pods: Iterable[PodInfo], pod: PodInfo) -> li
 
 
 def run_filters_with_nominated_pods(
-    filter_results: FilterResults,
     pod: PodInfo,
     snapshot: Snapshot,
     profile: Profile,
     runtime: PluginRuntime,
     pre_filter_run: PreFilterRun,
+    *,
+    all_filters: bool = False,
 ) -> FilterResults:
-    """Return *filter_results* plus the rejections of nodes that fit *pod* only without their nominated pods.
+    """Return the results of `run_filters` plus the rejections of nodes that fit only without their nominated pods.
 
     A node must pass with and without its nominated pods: a nominated pod may satisfy the affinity of *pod*, but may be
     bound to another node later. Nominated pods of lower priority and *pod* itself are ignored.
     """
+    filter_results = run_filters(pod, snapshot, profile, runtime, pre_filter_run, all_filters=all_filters)
     if not snapshot.nominated_pods_by_node:
         return filter_results
     hypothesis = Hypothesis(snapshot)
@@ -58,7 +60,7 @@ def run_filters_with_nominated_pods(
         )
         for name, column in filter_results.columns.items()
     }
-    plugins = _list_plugins_with_extensions(profile, pre_filter_run)
+    plugins = list_plugins_with_extensions(profile, pre_filter_run.skipped_plugins)
     snapshot, call = hypothesis.snapshot(), runtime.runner.call
     for row, assumed_pods in nominated_by_row.items():
         state = dict(pre_filter_run.cycle_state)
@@ -94,11 +96,12 @@ def _assume_nominated_pods(
     return nominated_by_row
 
 
-def _list_plugins_with_extensions(profile: Profile, pre_filter_run: PreFilterRun) -> list[Any]:
+def list_plugins_with_extensions(profile: Profile, skipped: frozenset[str]) -> list[Any]:
+    """Return the PreFilter plugins with `PreFilterExtensions`, except those named in *skipped*."""
     return [
         plugin
         for plugin in profile.pre_filter_plugins
-        if plugin.name not in pre_filter_run.skipped_plugins and isinstance(plugin, PreFilterExtensions)
+        if plugin.name not in skipped and isinstance(plugin, PreFilterExtensions)
     ]
 
 

@@ -14,7 +14,7 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_result_cache import get_pre_filter_cache
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
-from extender.framework.status import Code, Status, error_status
+from extender.framework.status import Code, Status, error_status, unresolvable_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _run_plugins(pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: Pl
             node_names = result.node_names if node_names is None else node_names & result.node_names
             if not node_names:
                 reason = _format_no_nodes_left(sorted(restricting_plugins))
-                return finish(Status(Code.UNRESOLVABLE, (reason,)), last_plugin=plugin)
+                return finish(unresolvable_status(reason), last_plugin=plugin)
     cache.finish_run()
     return finish(rejection)
 

@@ -23,14 +23,14 @@ from extender.cycle.extender_steps import (
     PrioritizeStep,
     run_without_extenders,
 )
-from extender.cycle.filter import run_filters
+from extender.cycle.filter import make_allowed_mask
 from extender.cycle.node_sampling import NodeSampler, num_feasible_nodes_to_find
 from extender.cycle.nominator import run_filters_with_nominated_pods
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.post_filter import FailedAttempt, make_post_filter_steps
 from extender.cycle.score import Ranking, prioritize_nodes, select_host
 from extender.framework.profiles import Profile
-from extender.framework.status import Code, Status
+from extender.framework.status import unresolvable_status, unschedulable_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +76,37 @@ def schedule_without_extenders(inputs: CycleInputs) -> Decision:
 
 
 def run_scheduling_cycle(inputs: CycleInputs) -> ExtenderSteps[Decision]:
-    """Run the cycle of *inputs* as a generator, which yields the steps of extenders and returns the decision."""
+    """Run the cycle of *inputs* as a generator, which yields the steps of extenders and returns the decision.
+
+    A single feasible node is selected without scoring.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.schedulePod (1.36).
+    """
     nodes, evaluated_nodes = yield from _find_nodes(inputs)
-    diagnosis, snapshot = nodes.diagnosis, inputs.snapshot
+    diagnosis = nodes.diagnosis
+    pre_filter_run = diagnosis.pre_filter_run
+    ranking: Ranking | None = None
     if not diagnosis.has_feasible_node:
         return (yield from _make_failure(inputs, diagnosis))
     if diagnosis.feasible_count == 1:
-        return _make_single_node_result(snapshot, diagnosis, evaluated_nodes)
-    ranking = prioritize_nodes(
-        inputs.pod, nodes.snapshot, inputs.profile, nodes.runtime, diagnosis.feasible, diagnosis.pre_filter_run
+        row = int(np.flatnonzero(diagnosis.feasible)[0])
+    else:
+        ranking = prioritize_nodes(
+            inputs.pod, nodes.snapshot, inputs.profile, nodes.runtime, diagnosis.feasible, pre_filter_run
+        )
+        if inputs.has_extenders and ranking.error is None:
+            ranking = yield PrioritizeStep(diagnosis, ranking)
+        if ranking.error is not None:
+            return ScheduleFailure(ranking.error, diagnosis, nominated_node="")
+        row = select_host(ranking, inputs.rng)
+    return ScheduleResult(
+        inputs.snapshot.names[row],
+        diagnosis.feasible_count,
+        evaluated_nodes,
+        pre_filter_run.cycle_state,
+        ranking,
+        pre_filter_run.skipped_plugins,
     )
-    if inputs.has_extenders and ranking.error is None:
-        ranking = yield PrioritizeStep(diagnosis, ranking)
-    return _make_result_from_scores(snapshot, diagnosis, ranking, evaluated_nodes, inputs.rng)
 
 
 def _find_nodes(inputs: CycleInputs) -> ExtenderSteps[tuple[FilteredNodes, int]]:
@@ -148,8 +166,8 @@ def _add_nominated_node(inputs: CycleInputs, diagnosis: Diagnosis, row: int) -> 
     if name not in run.node_names and (inputs.only_nodes is None or name in inputs.only_nodes):
         pod, snapshot, profile, runtime = inputs.pod, inputs.snapshot, inputs.profile, inputs.runtime
         own_run = replace(run, node_names=frozenset({name}))
-        results = run_filters(pod, snapshot, profile, runtime, own_run, all_filters=profile.check_all_filters)
-        results = run_filters_with_nominated_pods(results, pod, snapshot, profile, runtime, own_run)
+        check_all = profile.check_all_filters
+        results = run_filters_with_nominated_pods(pod, snapshot, profile, runtime, own_run, all_filters=check_all)
         rejections += build_diagnosis(results, snapshot, own_run, with_rejections=True).rejections
     rejectors = {rejection.plugin for rejection in rejections if rejection.nodes[row]}
     plugins = tuple(sorted({*run.restricting_plugins, *rejectors}))
@@ -162,65 +180,24 @@ def _make_failure(inputs: CycleInputs, diagnosis: Diagnosis) -> ExtenderSteps[Sc
     Source: pkg/scheduler/schedule_one.go, Scheduler.schedulingAlgorithm (1.36).
     """
     if diagnosis.error is not None:
-        return ScheduleFailure(diagnosis.error, diagnosis.format_message(), diagnosis, nominated_node="")
+        return ScheduleFailure(diagnosis.error, diagnosis, nominated_node="")
     if diagnosis.node_count == 0:
-        return ScheduleFailure(Status(Code.UNRESOLVABLE, (NO_NODES,)), NO_NODES, diagnosis, nominated_node="")
+        return ScheduleFailure(unresolvable_status(NO_NODES), diagnosis, nominated_node="")
     if not inputs.profile.post_filter_plugins:
-        message = diagnosis.format_message()
-        status = Status(Code.UNSCHEDULABLE, (message,))
-        return ScheduleFailure(status, message, diagnosis, diagnosis.rejectors, nominated_node="")
+        status = unschedulable_status(diagnosis.format_message())
+        return ScheduleFailure(status, diagnosis, diagnosis.rejectors, nominated_node="")
     attempt = FailedAttempt(diagnosis, inputs.profile, inputs.runtime, inputs.rng)
     outcome = yield from make_post_filter_steps(
         inputs.pod, inputs.snapshot, attempt, has_extenders=inputs.has_extenders
     )
-    message = diagnosis.format_message(outcome.status.message)
-    status = Status(Code.UNSCHEDULABLE, (message,))
-    return ScheduleFailure(status, message, diagnosis, diagnosis.rejectors, outcome.nominated_node, outcome.plans)
-
-
-def _make_single_node_result(snapshot: Snapshot, diagnosis: Diagnosis, evaluated_nodes: int) -> ScheduleResult:
-    """Return the result for a single feasible node, which is selected without scoring.
-
-    Source: pkg/scheduler/schedule_one.go, Scheduler.schedulePod (1.36).
-    """
-    row = int(np.flatnonzero(diagnosis.feasible)[0])
-    pre_filter_run = diagnosis.pre_filter_run
-    return ScheduleResult(
-        snapshot.names[row],
-        1,
-        evaluated_nodes,
-        pre_filter_run.cycle_state,
-        skipped_plugins=pre_filter_run.skipped_plugins,
-    )
-
-
-def _make_result_from_scores(
-    snapshot: Snapshot, diagnosis: Diagnosis, ranking: Ranking, evaluated_nodes: int, rng: Random
-) -> Decision:
-    """Return the result for several feasible nodes: the selected node, or the error of Score."""
-    if ranking.error is not None:
-        return ScheduleFailure(ranking.error, ranking.error.message, diagnosis, nominated_node="")
-    node_name = snapshot.names[select_host(ranking, rng)]
-    pre_filter_run = diagnosis.pre_filter_run
-    return ScheduleResult(
-        node_name,
-        diagnosis.feasible_count,
-        evaluated_nodes,
-        pre_filter_run.cycle_state,
-        ranking,
-        pre_filter_run.skipped_plugins,
-    )
+    status = unschedulable_status(diagnosis.format_message(outcome.status.message))
+    return ScheduleFailure(status, diagnosis, diagnosis.rejectors, outcome.nominated_node, outcome.plans)
 
 
 def _sample_nodes(
     diagnosis: Diagnosis, snapshot: Snapshot, profile: Profile, node_sampler: NodeSampler
 ) -> tuple[Diagnosis, int]:
-    allowed_mask = np.ones(diagnosis.node_count, dtype=np.bool_)
-    if diagnosis.pre_filter_run.node_names is not None:
-        allowed_mask[:] = False
-        allowed_mask[
-            [row for name in diagnosis.pre_filter_run.node_names if (row := snapshot.row(name)) is not None]
-        ] = True
+    allowed_mask = make_allowed_mask(diagnosis.pre_filter_run, snapshot)
     num_nodes_to_find = num_feasible_nodes_to_find(int(allowed_mask.sum()), profile.percentage_of_nodes_to_score or 100)
     if not profile.score_plugins and not node_sampler.has_extenders:
         num_nodes_to_find = 1  # without scores all feasible nodes are equal

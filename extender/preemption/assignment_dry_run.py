@@ -6,7 +6,7 @@ victims may be on any node.
 Source: pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain (1.37).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,9 @@ from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins, run_unreserve_plugins
 from extender.cycle.filter import FilterResults
-from extender.cycle.nominator import run_filters_on_row, select_nominated_pods
+from extender.cycle.nominator import list_plugins_with_extensions, run_filters_on_row, select_nominated_pods
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
-from extender.framework.extension_points import PreFilterExtensions
 from extender.framework.profiles import Profile
 from extender.framework.status import Status, error_status
 from extender.preemption.disruption_budgets import Budgets, count_violations
@@ -163,7 +162,7 @@ class AssignmentDryRun:
     def _copy(self, assignment: Assignment) -> Assignment:
         """Return *assignment* with copies of the states that `_update_states` changes."""
         states = dict(assignment.cycle_state)
-        for plugin in self._iter_plugins_with_extensions(assignment):
+        for plugin in list_plugins_with_extensions(self._profile, assignment.skipped_plugins):
             states[plugin.name] = plugin.clone(states.get(plugin.name))
         return Assignment(assignment.pod, assignment.node_name, states, assignment.skipped_plugins)
 
@@ -176,17 +175,10 @@ class AssignmentDryRun:
         row = snapshot.row(pod.node_name)
         if row is None:
             return
-        for plugin in self._iter_plugins_with_extensions(assignment):
+        for plugin in list_plugins_with_extensions(self._profile, assignment.skipped_plugins):
             method, point = (plugin.add_pod, "AddPod") if adding else (plugin.remove_pod, "RemovePod")
             state = assignment.cycle_state.get(plugin.name)
             self._runtime.runner.call(plugin, point, method, assignment.pod, pod, row, snapshot, state)
-
-    def _iter_plugins_with_extensions(self, assignment: Assignment) -> Iterator[Any]:
-        return (
-            plugin
-            for plugin in self._profile.pre_filter_plugins
-            if plugin.name not in assignment.skipped_plugins and isinstance(plugin, PreFilterExtensions)
-        )
 
 
 def _copy_with_other_uid(pod_info: PodInfo) -> PodInfo:

@@ -18,7 +18,7 @@ from extender.cache.pod_info import AssignedPodInfo, PodInfo, make_assigned_pod_
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.cycle.filter import FilterResults
-from extender.cycle.nominator import select_nominated_pods
+from extender.cycle.nominator import list_plugins_with_extensions, select_nominated_pods
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
 from extender.framework.extension_points import BatchPreFilterExtensions, PreFilterExtensions
@@ -117,15 +117,12 @@ class DryRun:
             for index, row in enumerate(nominated_rows, len(pods)):
                 self._nominated_indices.setdefault(row, []).append(index)
         self._count_deltas: IntArray = np.zeros(len(self.batch), dtype=np.int64)
-        self._batch_plugins: frozenset[str] = frozenset()
-        self._states_by_row: dict[str, dict[int, Any]] = {}
-        for plugin in inputs.profile.pre_filter_plugins:
-            if plugin.name in inputs.pre_filter_run.skipped_plugins or not isinstance(plugin, PreFilterExtensions):
-                continue
-            if isinstance(plugin, BatchPreFilterExtensions):
-                self._batch_plugins |= {plugin.name}
-            else:
-                self._states_by_row[plugin.name] = {}
+        plugins = list_plugins_with_extensions(inputs.profile, inputs.pre_filter_run.skipped_plugins)
+        is_batch_by_plugin = {plugin.name: isinstance(plugin, BatchPreFilterExtensions) for plugin in plugins}
+        self._batch_plugins = frozenset(name for name, is_batch in is_batch_by_plugin.items() if is_batch)
+        self._states_by_row: dict[str, dict[int, Any]] = {
+            name: {} for name in is_batch_by_plugin.keys() - self._batch_plugins
+        }
         self.errors: dict[int, str] = {}
 
     # -- remove and add pods

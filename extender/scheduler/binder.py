@@ -22,7 +22,7 @@ from extender.framework.extension_points import NamedPlugin, PreBind
 from extender.framework.plugin_errors import format_exception, get_defining_module, plugin_exceptions
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
-from extender.framework.status import Code, Status
+from extender.framework.status import Code, Status, error_status
 from extender.scheduler.api_writer import ApiWriter, do_nothing
 
 _BIND_CONFIRM_SECONDS = 60.0
@@ -254,7 +254,7 @@ class Binder:
         except ApiError as error:
             if isinstance(error, UnreachableError) and error.maybe_sent and await self._wait_until_bound():
                 return
-            status = Status(Code.ERROR, (f'running Bind plugin "{plugin.name}": {error}',))
+            status = error_status(f'running Bind plugin "{plugin.name}": {error}')
             raise BindingError(status, is_on_other_node=isinstance(error, PodOnOtherNodeError)) from error
 
     async def _may_resend(self) -> bool:

@@ -5,7 +5,7 @@ After a failure, all steps are undone and the pod is requeued.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from extender.cycle import binding_cycle
 from extender.cycle.diagnosis import format_rejection_of_one_node
 from extender.framework.api_plan import ApiCall
 from extender.framework.profiles import Profile
-from extender.framework.status import Code, Status
+from extender.framework.status import Code, Status, error_status
 from extender.framework.waiting_pods import WaitingPod
 from extender.queueing.queued_entities import QueuedPodInfo
 from extender.scheduler import log_messages
@@ -106,7 +106,7 @@ async def run_binding_cycle(context: SchedulerContext, task: BindingTask) -> Non
     except Exception as error:  # noqa: BLE001  logged with its traceback; the pod must return to the queue
         assigned_pod_info = task.assigned_pod_info
         log.exception("binding of pod %s to node %s failed", assigned_pod_info.key, assigned_pod_info.node_name)
-        fail_binding(context, task, Status(Code.ERROR, (f"{type(error).__name__}: {error}",)))
+        fail_binding(context, task, error_status(f"{type(error).__name__}: {error}"))
     finally:
         context.pre_bind_cancel_functions.pop(uid, None)
 
@@ -146,7 +146,7 @@ async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:
     await binder.run_pre_bind_plugins(pre_flights.groups)
     context.pre_bind_cancel_functions.pop(task.queued_pod_info.uid, None)
     if problem := await context.check_node_freshness(node):
-        raise BindingError(Status(Code.ERROR, (problem,)))
+        raise BindingError(error_status(problem))
     _ensure_still_valid(context, task)
     binder.ensure_node_still_fits()
     if not await _bind_by_extender(context, task):
@@ -191,7 +191,7 @@ async def _bind_by_extender(context: SchedulerContext, task: BindingTask) -> boo
             if assigned_pod_info is not None and not assigned_pod_info.assumed and assigned_pod_info.node_name == node:
                 return True  # the response was lost, but the extender bound the pod
             if not is_error_ignored(extender, error):
-                raise BindingError(Status(Code.ERROR, (str(error),))) from error
+                raise BindingError(error_status(str(error))) from error
             _ensure_still_valid(context, task)  # the call may have taken a long time
         else:
             return True
@@ -209,7 +209,7 @@ async def _wait_on_permit(context: SchedulerContext, task: BindingTask) -> None:
     await task.permit_decided.wait()
     permit_status = task.waiting_pod.status
     if permit_status is None:
-        raise BindingError(Status(Code.ERROR, ("waiting on permit for pod: ended without an outcome",)))
+        raise BindingError(error_status("waiting on permit for pod: ended without an outcome"))
     context.metrics.observe_permit_wait(permit_status.code.label, context.clock.monotonic() - wait_start)
     if not permit_status.is_success:
         raise BindingError(permit_status)
@@ -247,15 +247,15 @@ def _ensure_still_valid(context: SchedulerContext, task: BindingTask) -> None:
         BindingError: the binding is cancelled, the pod is no longer assumed, or this process is not the leader.
     """
     if task.cancel_reason:
-        raise BindingError(Status(Code.ERROR, (task.cancel_reason,)))
+        raise BindingError(error_status(task.cancel_reason))
     if not context.cache.is_assumed(task.queued_pod_info.uid):
         bind_plugin = next((plugin.name for plugin in task.profile.bind_plugins), "")
         message = (
             f'running Bind plugin "{bind_plugin}": pods "{task.queued_pod_info.pod_info.pod.metadata.name}" not found'
         )
-        raise BindingError(Status(Code.ERROR, (message,)))
+        raise BindingError(error_status(message))
     if not context.leadership.may_act():
-        raise BindingError(Status(Code.ERROR, ("the lease is lost, so nothing is bound",)))
+        raise BindingError(error_status("the lease is lost, so nothing is bound"))
 
 
 def _finish_binding(context: SchedulerContext, task: BindingTask) -> None:
@@ -333,7 +333,6 @@ def _make_failure(task: BindingTask, status: Status) -> AttemptFailure:
     if status.is_rejected and task.stage is not AttemptStage.BINDING:
         rejectors = frozenset({status.plugin})
         pending_rejectors = rejectors if status.code is Code.PENDING else frozenset()
-        return AttemptFailure(
-            status, format_rejection_of_one_node(status), rejectors, pending_rejectors=pending_rejectors
-        )
-    return AttemptFailure(status, status.message, is_on_other_node=task.is_on_other_node)
+        status = replace(status, reasons=(format_rejection_of_one_node(status),))
+        return AttemptFailure(status, rejectors, pending_rejectors=pending_rejectors)
+    return AttemptFailure(status, is_on_other_node=task.is_on_other_node)

@@ -32,7 +32,7 @@ from extender.cycle.score import Ranking
 from extender.framework.extension_points import PostFilterResult
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import ResultCache
-from extender.framework.status import Code, Reason, Status
+from extender.framework.status import Code, Reason, error_status
 from extender.preemption.plan import PreemptionPlan
 from extender.queueing.queueing_hints import EXTENDER_NAME
 from extender.scheduler.context import SchedulerContext, log
@@ -129,7 +129,7 @@ class _ExtenderCalls:
             except ExtenderError as error:
                 if is_error_ignored(extender, error):
                     continue
-                return replace(diagnosis, error=Status(Code.ERROR, (str(error),)))
+                return replace(diagnosis, error=error_status(str(error)))
             if result.nodes is not None:
                 self._returned_nodes = dict(result.nodes)
             diagnosis = apply_filter_result(diagnosis, result, self._snapshot)
@@ -171,8 +171,8 @@ class _ExtenderCalls:
                 pods.extend(pods_on_node)
                 rows.extend([row] * len(pods_on_node))
         except ValueError as error:  # an invalid quantity
-            error_status = Status(Code.ERROR, (f"an extender returned an invalid node: {error}",))
-            return FilteredNodes(replace(diagnosis, error=error_status), snapshot, self._runtime)
+            failure = error_status(f"an extender returned an invalid node: {error}")
+            return FilteredNodes(replace(diagnosis, error=failure), snapshot, self._runtime)
         batch = PodBatch(pods, np.array(rows, dtype=np.int64))
         hypothesis.remove_pods(batch, np.arange(len(batch)))
         runtime = PluginRuntime(self._runtime.runner, ResultCache(enabled=False))
@@ -214,7 +214,7 @@ def recheck_selected_node(
             return decision
         diagnosis = find_nodes_that_pass_filters(pod, snapshot, profile, context.runtimes[profile.scheduler_name])
     if diagnosis.error is not None:
-        return ScheduleFailure(diagnosis.error, diagnosis.format_message(), diagnosis, nominated_node="")
+        return ScheduleFailure(diagnosis.error, diagnosis, nominated_node="")
 
     def fits(name: str) -> bool:
         row = context.cache.row(name)
@@ -228,8 +228,7 @@ def recheck_selected_node(
             name = old_snapshot.names[int(decision.ranking.rows[position])]
             if fits(name):
                 return replace(decision, suggested_host=name, cycle_state=cycle_state)
-    status = Status(Code.ERROR, (_NO_NODE_FITS_ANY_MORE,))
-    return ScheduleFailure(status, _NO_NODE_FITS_ANY_MORE, diagnosis, nominated_node="")
+    return ScheduleFailure(error_status(_NO_NODE_FITS_ANY_MORE), diagnosis, nominated_node="")
 
 
 async def _run_extender_prioritize(extender: HttpExtender, args: ExtenderArgs) -> Sequence[HostPriority]:

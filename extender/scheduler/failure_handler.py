@@ -55,8 +55,7 @@ class AttemptFailure:
     """Why an attempt to schedule a pod failed.
 
     Attributes:
-        status: the status of the attempt: ERROR or a rejection.
-        message: the full message for the log, the event and the condition.
+        status: an ERROR or a rejection, with the whole message for the log, the event and the condition.
         rejectors: the plugins that rejected the pod; empty after an error.
         nominated_node: the node to nominate for the pod; None keeps the current nomination, "" clears it.
         pending_rejectors: those of the rejectors that returned the code PENDING.
@@ -64,7 +63,6 @@ class AttemptFailure:
     """
 
     status: Status
-    message: str
     rejectors: frozenset[str] = frozenset()
     nominated_node: str | None = ""
     pending_rejectors: frozenset[str] = frozenset()
@@ -79,7 +77,7 @@ def handle_scheduling_failure(
     *start_time* is the start of the attempt, on the monotonic clock.
     """
     pod = queued_pod_info.pod_info.pod
-    status, message, nominated_node = failure.status, failure.message, failure.nominated_node
+    status, message, nominated_node = failure.status, failure.status.message, failure.nominated_node
     is_rejected = status.is_rejected
     reason = "Unschedulable" if is_rejected else "SchedulerError"
     scheduler_name = pod.spec.scheduler_name

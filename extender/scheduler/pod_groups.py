@@ -106,7 +106,7 @@ class PodGroupScheduler:
 
     def _fail_all(self, members: Sequence[QueuedPodInfo], status: Status) -> None:
         for member in members:
-            failure = AttemptFailure(status, status.message)
+            failure = AttemptFailure(status)
             handle_scheduling_failure(self._context, member, failure, self._context.clock.monotonic())
 
     async def _attempt(self, members: list[QueuedPodInfo]) -> None:
@@ -266,9 +266,7 @@ class PodGroupScheduler:
             start_time = context.clock.monotonic() - self._durations_by_uid.get(member.uid, 0.0)
             failure = decision.get_member_failure(index)
             if failure is not None:
-                attempt_failure = AttemptFailure(
-                    failure.status, failure.status.message, failure.rejectors, failure.nominated_node
-                )
+                attempt_failure = AttemptFailure(failure.status, failure.rejectors, failure.nominated_node)
                 handle_scheduling_failure(context, member, attempt_failure, start_time)
             elif is_still_pending(context, member):
                 self._bind_member(member, results[member.uid], start_time)
@@ -284,7 +282,7 @@ class PodGroupScheduler:
     def _bind_member(self, member: QueuedPodInfo, result: MemberResult, start_time: float) -> None:
         if self._context.cache.row(result.node_name) is None:  # deleted while other members were scheduled
             status = error_status(f'nodeinfo not found for node name "{result.node_name}"')
-            handle_scheduling_failure(self._context, member, AttemptFailure(status, status.message), start_time)
+            handle_scheduling_failure(self._context, member, AttemptFailure(status), start_time)
         elif isinstance(result.decision, ScheduleResult):
             node = self._nodes_by_name.get(result.node_name)
             self._start_binding(member, result.decision, start_time, node)

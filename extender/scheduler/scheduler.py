@@ -18,7 +18,7 @@ from extender.cycle.scheduling_cycle import schedule_pod
 from extender.event_loop.turn_budget import wait_for_turn
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
-from extender.framework.status import Code, Status
+from extender.framework.status import Status, error_status
 from extender.queueing.queued_entities import QueuedPodInfo
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
@@ -133,8 +133,8 @@ class Scheduler(EventHandler):
                 self._attempt(queued_pod_info)
         except Exception as error:  # noqa: BLE001  logged with its traceback; one pod's error must not end the loop
             log.exception("scheduling pod %s failed", queued_pod_info.key)
-            status = Status(Code.ERROR, (f"{type(error).__name__}: {error}",))
-            failure = AttemptFailure(status, status.message)
+            status = error_status(f"{type(error).__name__}: {error}")
+            failure = AttemptFailure(status)
             handle_scheduling_failure(self._context, queued_pod_info, failure, self._context.clock.monotonic())
         return True
 
@@ -199,7 +199,7 @@ class Scheduler(EventHandler):
             status = find_size_error(pod_info)
             if status is None:
                 return profile
-            failure = AttemptFailure(status, status.message)
+            failure = AttemptFailure(status)
             handle_scheduling_failure(self._context, queued_pod_info, failure, self._context.clock.monotonic())
             return None
         self._context.queue.done(queued_pod_info.uid)
@@ -224,7 +224,6 @@ class Scheduler(EventHandler):
         pod = queued_pod_info.pod_info.pod
         failure = AttemptFailure(
             decision.status,
-            decision.message,
             decision.rejectors,
             decision.nominated_node,
             decision.diagnosis.pending_rejectors & decision.rejectors,
@@ -251,7 +250,7 @@ class Scheduler(EventHandler):
         context, pod_info = self._context, queued_pod_info.pod_info
         if queued_pod_info.uid in context.cache.assigned_pods:  # a deferred resize that fits
             message = f"pod {pod_info.uid}({pod_info.key}) is in the cache, so can't be assumed"
-            failure = AttemptFailure(Status(Code.ERROR, (message,)), message)
+            failure = AttemptFailure(error_status(message))
             handle_scheduling_failure(context, queued_pod_info, failure, start_time)
             return
         profile = context.profiles[pod_info.spec.scheduler_name]
@@ -264,7 +263,7 @@ class Scheduler(EventHandler):
             status = self._reserve_and_permit(task)
         except Exception as error:  # noqa: BLE001  logged with its traceback; the pod must not stay assumed
             log.exception("scheduling pod %s failed", queued_pod_info.key)
-            status = Status(Code.ERROR, (f"{type(error).__name__}: {error}",))
+            status = error_status(f"{type(error).__name__}: {error}")
         if status is not None:
             fail_binding(context, task, status)
             return
