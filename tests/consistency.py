@@ -58,7 +58,7 @@ def _check_columns(tables: ClusterTables, rebuilt: ClusterTables) -> Iterator[st
 
 
 def _check_labels(tables: ClusterTables) -> Iterator[str]:
-    for key in tables.nodes.list_label_column_keys():
+    for key in list(tables.nodes._label_columns):
         label_values = tables.nodes.symbols.get_label_values(key)
         for row, node in enumerate(tables.nodes.objects):
             value_id = int(tables.nodes.get_label_column(key)[row])

@@ -19,7 +19,7 @@ from extender.api.matching import (
     Requirement,
     get_required_node_affinity,
 )
-from extender.api.tolerations import DO_NOT_SCHEDULE_EFFECTS, find_untolerated_taint
+from extender.api.tolerations import find_untolerated_taint
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import BoolArray, IntArray
@@ -152,11 +152,10 @@ def match_names(nodes: NodeView, names: Collection[str]) -> BoolArray:
 def match_untolerated_taints(
     nodes: NodeView,
     tolerations: Collection[Toleration],
-    effects: Collection[str] = DO_NOT_SCHEDULE_EFFECTS,
     *,
     comparison_operators: bool = False,
 ) -> BoolArray:
-    """Return a mask of the nodes that have an untolerated taint with one of *effects*.
+    """Return a mask of the nodes that have an untolerated taint of effect `NoSchedule` or `NoExecute`.
 
     *comparison_operators* enables the operators Gt and Lt (gate TaintTolerationComparisonOperators).
 
@@ -165,9 +164,7 @@ def match_untolerated_taints(
     """
 
     def has_untolerated_taint(taints: tuple[Taint, ...]) -> int:
-        return int(
-            find_untolerated_taint(taints, tolerations, effects, comparison_operators=comparison_operators) is not None
-        )
+        return int(find_untolerated_taint(taints, tolerations, comparison_operators=comparison_operators) is not None)
 
     return map_taint_sets(nodes, has_untolerated_taint).astype(np.bool_)
 

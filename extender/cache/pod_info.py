@@ -11,7 +11,35 @@ from extender.cache.pod_signature import PodSignature
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AssignedPodInfo:
+class _PodWithSignature:
+    """A pod with its signature, and what both kinds of pods read from them."""
+
+    pod: Pod
+    signature: PodSignature
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return self.pod.key
+
+    @property
+    def namespace(self) -> str:
+        """The pod's namespace."""
+        return self.signature.namespace
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The pod's labels."""
+        return self.signature.labels
+
+    @property
+    def priority(self) -> int:
+        """The pod's priority, 0 if unset."""
+        return self.signature.priority
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AssignedPodInfo(_PodWithSignature):
     """A pod that is bound to a node or assumed on it.
 
     Attributes:
@@ -24,36 +52,14 @@ class AssignedPodInfo:
     """
 
     uid: str
-    pod: Pod
-    signature: PodSignature
     node_name: str
     terminating: bool
     assumed: bool = False
 
     @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return self.pod.key
-
-    @property
     def pod_with_node_name(self) -> Pod:
         """The object with `spec.node_name`."""
         return replace(self.pod, spec=replace(self.pod.spec, node_name=self.node_name))
-
-    @property
-    def namespace(self) -> str:
-        """The pod's namespace."""
-        return self.signature.namespace
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """The pod's labels."""
-        return self.signature.labels
-
-    @property
-    def priority(self) -> int:
-        """The pod's priority, 0 if unset."""
-        return self.signature.priority
 
     @property
     def start_time(self) -> float:
@@ -63,7 +69,7 @@ class AssignedPodInfo:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PodInfo:
+class PodInfo(_PodWithSignature):
     """A pod to schedule.
 
     Attributes:
@@ -71,38 +77,15 @@ class PodInfo:
         signature: the signature of the pod.
     """
 
-    pod: Pod
-    signature: PodSignature
-
     @property
     def uid(self) -> str:
         """The pod's uid; `namespace/name` if the object has none."""
         return self.pod.metadata.uid or self.pod.key
 
     @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return self.pod.key
-
-    @property
     def spec(self) -> PodSpec:
         """The pod's spec."""
         return self.pod.spec
-
-    @property
-    def namespace(self) -> str:
-        """The pod's namespace."""
-        return self.signature.namespace
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """The pod's labels."""
-        return self.signature.labels
-
-    @property
-    def priority(self) -> int:
-        """The pod's priority, 0 if unset."""
-        return self.signature.priority
 
 
 def make_assigned_pod_info(
@@ -114,4 +97,4 @@ def make_assigned_pod_info(
     spec = signature.spec if group is None else replace(signature.spec, scheduling_group=group)
     deduplicated_pod = replace(pod, spec=spec)
     terminating = meta.deletion_timestamp is not None
-    return AssignedPodInfo(meta.uid or pod.key, deduplicated_pod, signature, node_name, terminating, assumed)
+    return AssignedPodInfo(deduplicated_pod, signature, meta.uid or pod.key, node_name, terminating, assumed)

@@ -40,30 +40,21 @@ class PluginObserver:
 
 
 class SlowCallObserver(PluginObserver):
-    """Reports each plugin's first call that took longer than a threshold.
+    """Reports each plugin's first call that took longer than `SLOW_CALL_SECONDS`.
 
     Attributes:
         slow_plugins: the reported plugins, with the duration of the reported call in seconds.
     """
 
-    def __init__(
-        self,
-        report: Callable[[str], None],
-        *,
-        exempt_plugins: Collection[str] = (),
-        threshold: float = SLOW_CALL_SECONDS,
-    ) -> None:
-        """Create the observer.
-
-        Call *report* with one line for each slow plugin that is not exempt. A call is slow above *threshold* seconds.
-        """
-        self._report, self._threshold = report, threshold
+    def __init__(self, report: Callable[[str], None], *, exempt_plugins: Collection[str] = ()) -> None:
+        """Call *report* with one line for each slow plugin that is not exempt."""
+        self._report = report
         self._exempt_plugins = frozenset(exempt_plugins)
         self.slow_plugins: dict[str, float] = {}
 
     def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:  # noqa: ARG002
         """Report the call if it is the plugin's first slow one."""
-        if seconds > self._threshold and plugin not in self.slow_plugins and plugin not in self._exempt_plugins:
+        if seconds > SLOW_CALL_SECONDS and plugin not in self.slow_plugins and plugin not in self._exempt_plugins:
             self.slow_plugins[plugin] = seconds
-            duration, limit = f"{seconds * 1000:.0f} ms", f"{self._threshold * 1000:.0f} ms"
+            duration, limit = f"{seconds * 1000:.0f} ms", f"{SLOW_CALL_SECONDS * 1000:.0f} ms"
             self._report(f'plugin "{plugin}" is slow: one call of {point} took {duration}, want at most {limit}')

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, Final, NoReturn, TypeVar, cast
+from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
 import numpy as np
@@ -27,7 +27,6 @@ from extender.api.read_only import (
     copy_value_read_only,
     refuse_change,
 )
-from extender.cache.group_hierarchy import Group, GroupKey
 from extender.cache.pod_groups import PodGroupMembers
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.pod_signature import PodSignature
@@ -187,8 +186,17 @@ class ReadOnlyAssignedPodInfo(AssignedPodInfo):
         return make_pod_read_only(self._source.pod, make_signature_read_only(self._source.signature))
 
 
-def _make_assigned_pods_read_only(pods: Mapping[str, AssignedPodInfo]) -> Mapping[str, AssignedPodInfo]:
-    return ReadOnlyMapping(pods, ReadOnlyAssignedPodInfo)
+def _make_pods_read_only(pods: Sequence[PodInfo]) -> tuple[PodInfo, ...]:
+    return tuple(map(ReadOnlyPodInfo, pods))
+
+
+def _make_assigned_pods_read_only(pods: Collection[AssignedPodInfo]) -> tuple[AssignedPodInfo, ...]:
+    return tuple(map(ReadOnlyAssignedPodInfo, pods))
+
+
+def _copy_members(members: PodGroupMembers) -> PodGroupMembers:
+    pending = {uid: copy_read_only(pod) for uid, pod in members.pending.items()}
+    return PodGroupMembers(pending, {uid: ReadOnlyAssignedPodInfo(pod) for uid, pod in members.assigned.items()})
 
 
 class ReadOnlySnapshot(Snapshot):
@@ -202,93 +210,53 @@ class ReadOnlySnapshot(Snapshot):
         self.node_log_position, self.pod_log_position = source.node_log_position, source.pod_log_position
 
     @property
-    def names(self) -> Sequence[str]:
-        """Node names by row."""
-        return ReadOnlySequence(self._source.names, str)
-
-    @property
     def nodes(self) -> Sequence[Node]:
         """Node objects by row."""
         return ReadOnlySequence(self._source.nodes, lambda node: make_node_read_only(node, self._source))
 
-    def changed_rows(self, *, node_log_position: int, pod_log_position: int | None) -> IntArray | None:
-        """Return the rows with changes since an earlier snapshot."""
-        rows = self._source.changed_rows(node_log_position=node_log_position, pod_log_position=pod_log_position)
-        return None if rows is None else make_array_read_only(rows)
-
-    def pods_on(self, name: str) -> Mapping[str, AssignedPodInfo]:
-        """Return the pods on node *name* by uid."""
-        return _make_assigned_pods_read_only(self._source.pods_on(name))
-
-    def pods_by_row(self, rows: IntArray) -> list[Collection[AssignedPodInfo]]:
-        """Return the pods on the node of each of *rows* (int64)."""
-        return [tuple(map(ReadOnlyAssignedPodInfo, pods)) for pods in self._source.pods_by_row(rows)]
-
-    def assigned_pods(self) -> list[AssignedPodInfo]:
-        """Return all pods on the nodes of the snapshot."""
-        return list(map(ReadOnlyAssignedPodInfo, self._source.assigned_pods()))
-
-    def nominated_pods(self, name: str) -> tuple[PodInfo, ...]:
-        """Return the pods nominated for node *name*."""
-        return tuple(map(ReadOnlyPodInfo, self._source.nominated_pods(name)))
-
-    @property
-    def nominated_pods_by_node(self) -> Mapping[str, tuple[PodInfo, ...]]:
-        """All nominated pods by node name."""
-        pods_by_node = self._source.nominated_pods_by_node
-        return ReadOnlyMapping(pods_by_node, lambda pods: tuple(map(ReadOnlyPodInfo, pods)))
-
-    def make_pod_info(self, pod: Pod) -> PodInfo:
-        """Make the `PodInfo` of *pod* with its signature in this cluster."""
-        return ReadOnlyPodInfo(self._source.make_pod_info(pod))
-
-    def counts_by_row(self, counts: Any) -> IntArray:
-        """Return *counts* by row: int64, shape (number of nodes,)."""
-        return make_array_read_only(self._source.counts_by_row(counts))
-
-    def counts_by_domain(self, counts: Any, topology_key: str) -> IntArray:
-        """Return *counts* by topology domain: int64, indexed by the id of the label value."""
-        return make_array_read_only(self._source.counts_by_domain(counts, topology_key))
-
-    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
-        """Return the labels of namespace *name*, or None if it is unknown."""
-        labels = self._source.namespace_labels(name)
-        return None if labels is None else types.MappingProxyType(dict(labels))
-
-    def image_state(self, name: str) -> ImageState | None:
-        """Return a copy of the size and the nodes of image *name*, or None if no node has it."""
-        state = self._source.image_state(name)
-        return None if state is None else ImageState(state.size, set(state.rows))
-
-    def node_allocatable_claim_users(self, key: str) -> Mapping[int, frozenset[str]]:
-        """Return, by row, the uids of the pods that take node resources through the resource claim *key*."""
-        return types.MappingProxyType(dict(self._source.node_allocatable_claim_users(key)))
-
-    def pod_group(self, key: str) -> PodGroupMembers:
-        """Return a copy of the pending and assigned members of the pod group *key* (`namespace/name`)."""
-        members = self._source.pod_group(key)
-        assigned = {uid: ReadOnlyAssignedPodInfo(pod) for uid, pod in members.assigned.items()}
-        return PodGroupMembers({uid: copy_read_only(pod) for uid, pod in members.pending.items()}, {**assigned})
-
-    def get_group(self, key: GroupKey) -> Group | None:
-        """Return the pod group or composite pod group *key*; None if it does not exist."""
-        return cast("Group | None", copy_value_read_only(self._source.get_group(key)))
-
-    def child_groups(self, key: GroupKey) -> Collection[GroupKey]:
-        """Return the keys of the groups that name the composite pod group *key* as their parent."""
-        return tuple(self._source.child_groups(key))
-
-    def objects(self, kind: type[KindT]) -> Mapping[str, KindT]:
-        """Return the objects of *kind* (neither nodes nor pods) by `namespace/name` or name."""
-        return ReadOnlyMapping(self._source.objects(kind), copy_value_read_only)
-
-    def get_object(self, kind: type[KindT], key: str) -> KindT | None:
-        """Return the object of *kind* with this key, or None."""
-        return cast("KindT | None", copy_value_read_only(self._source.get_object(kind, key)))
-
     def view(self, rows: IntArray | None = None) -> NodeView:
         """Return a view of the nodes of *rows*, or of all nodes if it is None."""
         return ReadOnlyNodeView(self._source.view(rows))
+
+
+_SNAPSHOT_CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "names": lambda names: ReadOnlySequence(names, str),
+    "changed_rows": make_array_read_only,
+    "pods_on": lambda pods: ReadOnlyMapping(pods, ReadOnlyAssignedPodInfo),
+    "pods_by_row": lambda pods_by_row: list(map(_make_assigned_pods_read_only, pods_by_row)),
+    "assigned_pods": lambda pods: list(map(ReadOnlyAssignedPodInfo, pods)),
+    "nominated_pods": _make_pods_read_only,
+    "nominated_pods_by_node": lambda pods_by_node: ReadOnlyMapping(pods_by_node, _make_pods_read_only),
+    "make_pod_info": ReadOnlyPodInfo,
+    "counts_by_row": make_array_read_only,
+    "counts_by_domain": make_array_read_only,
+    "namespace_labels": lambda labels: types.MappingProxyType(dict(labels)),
+    "image_state": lambda state: ImageState(state.size, set(state.rows)),
+    "node_allocatable_claim_users": lambda uids_by_row: types.MappingProxyType(dict(uids_by_row)),
+    "pod_group": _copy_members,
+    "get_group": copy_value_read_only,
+    "child_groups": tuple,
+    "objects": lambda objects: ReadOnlyMapping(objects, copy_value_read_only),
+    "get_object": copy_value_read_only,
+}
+"""The functions that make the results of a snapshot's methods and properties read-only; None stays None."""
+
+
+def _convert_results(name: str, convert: Callable[[Any], Any]) -> None:
+    """Let `ReadOnlySnapshot` convert what the method or property *name* of its source returns."""
+    member = vars(Snapshot)[name]
+
+    def read(self: ReadOnlySnapshot, *args: Any, **kwargs: Any) -> Any:
+        value = getattr(self._source, name)
+        result = value if isinstance(member, property) else value(*args, **kwargs)
+        return None if result is None else convert(result)
+
+    read.__doc__ = member.__doc__
+    setattr(ReadOnlySnapshot, name, property(read) if isinstance(member, property) else read)
+
+
+for _name, _convert in _SNAPSHOT_CONVERTERS.items():
+    _convert_results(_name, _convert)
 
 
 class ReadOnlyNodeView(NodeView):

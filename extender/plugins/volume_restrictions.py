@@ -76,7 +76,7 @@ class VolumeRestrictions:
         """Return whether the pod has no claims."""
         return not pod.signature.volume_uses.claims
 
-    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
+    def filter(self, pod: PodInfo, nodes: NodeView, state: _PreFilterState | None) -> Sequence[Rejection]:
         """Reject nodes with a disk conflict, and the other nodes if a ReadWriteOncePod claim is in use.
 
         Return an error for the other nodes if PreFilter is disabled, as upstream.
@@ -84,28 +84,26 @@ class VolumeRestrictions:
         Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go, isVolumeConflict,
         satisfyReadWriteOncePod (1.36).
         """
-        pre_filter_state: _PreFilterState | None = state
         has_conflict = np.zeros(len(nodes.snapshot), dtype=np.bool_)
         has_conflict[list(nodes.snapshot.rows_with_disk_conflict(pod))] = True
         disk_conflict = nodes.take(has_conflict)
         rejections = (Rejection(disk_conflict, _DISK_CONFLICT),) if disk_conflict.any() else ()
-        if pre_filter_state is not None and pre_filter_state.conflicting_uses <= 0:
+        if state is not None and state.conflicting_uses <= 0:
             return rejections
         return (
             *rejections,
-            Rejection(~disk_conflict, _NO_STATE if pre_filter_state is None else _READ_WRITE_ONCE_POD_CONFLICT),
+            Rejection(~disk_conflict, _NO_STATE if state is None else _READ_WRITE_ONCE_POD_CONFLICT),
         )
 
     # -- PreFilter extensions
 
-    def clone(self, state: Any) -> Any:
+    def clone(self, state: _PreFilterState) -> _PreFilterState:
         """Return a copy that can be updated independently.
 
         Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go,
         preFilterState.Clone (1.36).
         """
-        pre_filter_state: _PreFilterState = state
-        return replace(pre_filter_state)
+        return replace(state)
 
     def add_pod(self, pod: PodInfo, pod_to_add: AssignedPodInfo, row: int, snapshot: Snapshot, state: Any) -> None:  # noqa: ARG002
         """Add the conflicting uses by *pod_to_add*.
@@ -113,8 +111,7 @@ class VolumeRestrictions:
         Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go,
         preFilterState.conflictingPVCRefCountForPod (1.36).
         """
-        pre_filter_state: _PreFilterState = state
-        pre_filter_state.conflicting_uses += _count_uses(pod_to_add, pre_filter_state.claim_names)
+        state.conflicting_uses += _count_uses(pod_to_add, state.claim_names)
 
     def remove_pod(
         self,
@@ -122,15 +119,14 @@ class VolumeRestrictions:
         pod_to_remove: AssignedPodInfo,
         row: int,  # noqa: ARG002
         snapshot: Snapshot,  # noqa: ARG002
-        state: Any,
+        state: _PreFilterState,
     ) -> None:
         """Subtract the conflicting uses by *pod_to_remove*.
 
         Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go,
         preFilterState.conflictingPVCRefCountForPod (1.36).
         """
-        pre_filter_state: _PreFilterState = state
-        pre_filter_state.conflicting_uses -= _count_uses(pod_to_remove, pre_filter_state.claim_names)
+        state.conflicting_uses -= _count_uses(pod_to_remove, state.claim_names)
 
     # -- events
 

@@ -11,15 +11,15 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
-def widen(array: NDArray[Any], size: int, fill: int = 0) -> NDArray[Any]:
-    """Return *array* with its last axis at least *size* long; new entries are *fill*.
+def widen(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """Return *array* with its last axis at least *size* long; new entries are 0.
 
     Returns the same array if it is long enough.
     """
     old_size = array.shape[-1]
     if old_size >= size:
         return array
-    wider = np.full((*array.shape[:-1], size), fill, dtype=array.dtype)
+    wider = np.zeros((*array.shape[:-1], size), dtype=array.dtype)
     wider[..., :old_size] = array
     return wider
 

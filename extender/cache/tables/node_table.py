@@ -1,6 +1,5 @@
 """The node table: one dense row for each node. Rows move only when a node is removed."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -280,13 +279,8 @@ class NodeTable:
         self.columns.grow_resource_columns("allocatable", resource_count)
         self.columns.grow_resource_columns("requested", resource_count)
 
-    def remove(self, name: str) -> tuple[int, int]:
-        """Remove the node *name*; the last row moves into its row.
-
-        Returns:
-            The row of the removed node, and the last row, whose node moved there. Both are equal if the removed node
-            was in the last row.
-        """
+    def remove(self, name: str) -> None:
+        """Remove the node *name*; the last row moves into its row."""
         self._copy_shared_lists()
         row, last_row = self.row_by_name.pop(name), len(self.names) - 1
         self.row_map_version = RowMapVersion()
@@ -303,7 +297,6 @@ class NodeTable:
         for key in self._label_columns:
             column = self._get_writable_label_column(key)
             column[row], column[last_row] = column[last_row], ABSENT
-        return row, last_row
 
     def get_label_column(self, key: str) -> NDArray[np.int64]:
         """Return the column of node label *key* with spare rows: ids of its label values, or `ABSENT`."""
@@ -344,7 +337,3 @@ class NodeTable:
         value_id = ABSENT if value is None else self.symbols.get_label_values(key).intern(value)
         if self.get_label_column(key)[row] != value_id:
             self._get_writable_label_column(key)[row] = value_id
-
-    def list_label_column_keys(self) -> Sequence[str]:
-        """Return the label keys that have a column; a label gets its column when it is first read."""
-        return tuple(self._label_columns)

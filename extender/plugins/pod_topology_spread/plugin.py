@@ -51,7 +51,14 @@ from extender.cache.tables.arrays import IntArray
 from extender.cache.tables.node_table import ABSENT
 from extender.config.errors import FieldError
 from extender.config.feature_gates import FeatureGates
-from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+    register_pod_events,
+)
 from extender.framework.extension_points import SKIP, SKIP_SCORE, PreFilterResult, PreScoreResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import Code, Reason, Rejection, error_status, reject_all
@@ -82,7 +89,6 @@ from extender.plugins.pod_topology_spread.filter_state import (
 from extender.plugins.pod_topology_spread.queueing_hints import (
     is_schedulable_after_node_change,
     is_schedulable_after_pod_change,
-    register_for_pods,
 )
 from extender.plugins.pod_topology_spread.score_state import (
     PreScoreState,
@@ -348,9 +354,11 @@ class PodTopologySpread:
         Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, PodTopologySpread.EventsToRegister
         (1.36).
         """
+        pod_actions, pod_hint = ActionType.UPDATE_POD_LABEL, self._is_schedulable_after_pod_change
+        pod_actions |= ActionType.ADD | ActionType.DELETE
         node_actions = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
         return (
-            *register_for_pods(self._release, self._is_schedulable_after_pod_change, self._target_actions),
+            *register_pod_events(self._release, pod_hint, assigned=pod_actions, target=self._target_actions),
             ClusterEventWithHint(EventResource.NODE, node_actions, self._is_schedulable_after_node_change),
         )
 

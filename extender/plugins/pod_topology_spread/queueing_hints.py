@@ -8,24 +8,11 @@ from collections.abc import Mapping, Sequence
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import PodInfo
-from extender.config.releases import Release
 from extender.framework.events import (
-    ActionType,
     ClusterEvent,
-    ClusterEventWithHint,
     QueueingHint,
-    QueueingHintFunction,
-    register_pod_events,
 )
 from extender.plugins.pod_topology_spread.constraints import SpreadConstraint
-
-
-def register_for_pods(
-    release: Release, hint: QueueingHintFunction, target_actions: ActionType
-) -> tuple[ClusterEventWithHint, ...]:
-    """Return the registrations for pods with *hint*; *target_actions* are the changes of the waiting pod itself."""
-    assigned_actions = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
-    return register_pod_events(release, hint, assigned=assigned_actions, target=target_actions)
 
 
 def is_schedulable_after_pod_change(

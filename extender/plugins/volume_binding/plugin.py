@@ -195,7 +195,7 @@ class VolumeBinding:
         """Return whether the pod has no claims."""
         return not pod.signature.volume_uses.claims
 
-    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002
+    def filter(self, pod: PodInfo, nodes: NodeView, state: _StateData | None) -> Sequence[Rejection]:  # noqa: ARG002
         """Reject nodes where a volume is not usable.
 
         Return an error for every node if PreFilter is disabled, as upstream.
@@ -203,11 +203,10 @@ class VolumeBinding:
         Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.FindPodVolumes,
         volumeBinder.checkVolumeProvisions; component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume (1.36).
         """
-        state_data: _StateData | None = state
-        if state_data is None:
+        if state is None:
             return reject_all(len(nodes), _NO_STATE)
-        state_data.is_filtered = True
-        pod_volumes = find_pod_volumes(state_data.claims, nodes, self._volume_index, self._assume_cache)
+        state.is_filtered = True
+        pod_volumes = find_pod_volumes(state.claims, nodes, self._volume_index, self._assume_cache)
         rejections = [
             Rejection(pod_volumes.node_conflict, _NODE_CONFLICT),
             Rejection(pod_volumes.bind_conflict, _BIND_CONFLICT),
@@ -230,7 +229,7 @@ class VolumeBinding:
         """Return True: the result depends only on the gate."""
         return True
 
-    def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002  the extension point's signature
+    def score(self, pod: PodInfo, nodes: NodeView, state: _StateData | None) -> IntArray:  # noqa: ARG002  the extension point's signature
         """Return the capacity scores. If no claim has delayed binding, or Filter is disabled, all scores are 0.
 
         Raises:
@@ -240,11 +239,10 @@ class VolumeBinding:
         """
         if self._scores_by_utilization is None:
             return np.zeros(len(nodes), dtype=np.int64)
-        state_data: _StateData | None = state
-        if state_data is None:
+        if state is None:
             raise LookupError("not found")
-        claims = state_data.claims.unbound_claims_delay_binding
-        if not claims or not state_data.is_filtered:
+        claims = state.claims.unbound_claims_delay_binding
+        if not claims or not state.is_filtered:
             return np.zeros(len(nodes), dtype=np.int64)
         pod_volumes = find_pod_volumes(
             PodVolumeClaims(unbound_claims_delay_binding=claims), nodes, self._volume_index, self._assume_cache
@@ -257,20 +255,19 @@ class VolumeBinding:
 
     # -- bind
 
-    def reserve(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> Status | None:  # noqa: ARG002
+    def reserve(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: _StateData | None) -> Status | None:  # noqa: ARG002
         """Assume the pod's volumes on the node. Return an error if PreFilter is disabled, as upstream.
 
         Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.AssumePodVolumes (1.36).
         """
-        state_data: _StateData | None = state
-        if state_data is None:
+        if state is None:
             return error_status(_NO_STATE.text)
         row = snapshot.row(node_name)
-        if not state_data.claims.unbound_claims_delay_binding or row is None:
+        if not state.claims.unbound_claims_delay_binding or row is None:
             return None
         node_view = snapshot.view(np.array([row], dtype=np.int64))
         pod_volumes = find_pod_volumes(
-            PodVolumeClaims(unbound_claims_delay_binding=state_data.claims.unbound_claims_delay_binding),
+            PodVolumeClaims(unbound_claims_delay_binding=state.claims.unbound_claims_delay_binding),
             node_view,
             self._volume_index,
             self._assume_cache,
@@ -279,18 +276,17 @@ class VolumeBinding:
         message = self._assume_cache.assume(reserved_volumes.volumes, reserved_volumes.claims, snapshot)
         if message is not None:
             return error_status(message)
-        state_data.reserved_volumes = reserved_volumes
+        state.reserved_volumes = reserved_volumes
         return None
 
-    def unreserve(self, pod: PodInfo, node_name: str, state: Any) -> None:  # noqa: ARG002  the extension point's signature
+    def unreserve(self, pod: PodInfo, node_name: str, state: _StateData | None) -> None:  # noqa: ARG002  the extension point's signature
         """Restore the volumes and claims that Reserve assumed.
 
         Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.RevertAssumedPodVolumes (1.36).
         """
-        state_data: _StateData | None = state
-        if state_data is not None and state_data.reserved_volumes is not None:
-            self._assume_cache.restore(state_data.reserved_volumes.volumes, state_data.reserved_volumes.claims)
-            state_data.reserved_volumes = None
+        if state is not None and state.reserved_volumes is not None:
+            self._assume_cache.restore(state.reserved_volumes.volumes, state.reserved_volumes.claims)
+            state.reserved_volumes = None
 
     def pre_bind_pre_flight(self, pod: PodInfo, node_name: str, state: Any) -> PreBindPreFlightResult | Status:  # noqa: ARG002
         """Skip pods that have no claim with delayed binding.
@@ -298,25 +294,23 @@ class VolumeBinding:
         Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.PreBindPreFlight
         (1.36).
         """
-        state_data: _StateData | None = state
-        if state_data is None or not state_data.claims.unbound_claims_delay_binding:
+        if state is None or not state.claims.unbound_claims_delay_binding:
             return PreBindPreFlightResult(allow_parallel=True, skip=True)
         return (
             PreBindPreFlightResult(allow_parallel=True)
-            if _is_reserved_on(state_data, node_name)
+            if _is_reserved_on(state, node_name)
             else _make_no_volumes_error(node_name)
         )
 
-    def pre_bind(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> ApiPlan | Status:  # noqa: ARG002
+    def pre_bind(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: _StateData | None) -> ApiPlan | Status:  # noqa: ARG002
         """Return the API calls that bind the claims, and the condition that all claims are bound.
 
         Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.BindPodVolumes (1.36).
         """
-        state_data: _StateData | None = state
-        if state_data is None or not state_data.claims.unbound_claims_delay_binding:
+        if state is None or not state.claims.unbound_claims_delay_binding:
             return ApiPlan()
-        reserved_volumes = state_data.reserved_volumes
-        if reserved_volumes is None or not _is_reserved_on(state_data, node_name):
+        reserved_volumes = state.reserved_volumes
+        if reserved_volumes is None or not _is_reserved_on(state, node_name):
             return _make_no_volumes_error(node_name)
         return plan_binding(pod, reserved_volumes, self._volume_index, self._timeout)
 

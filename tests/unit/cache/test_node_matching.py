@@ -143,7 +143,6 @@ def test_names_match_in_any_view() -> None:
 
 def test_taints_that_forbid_scheduling_are_untolerated_by_default() -> None:
     assert matching_rows(match_untolerated_taints(all_nodes(), ())) == [1, 3]
-    assert matching_rows(match_untolerated_taints(all_nodes(), (), {"PreferNoSchedule"})) == [2, 3]
     tolerations = (Toleration(key="a", operator="Exists", effect="NoExecute"),)
     assert matching_rows(match_untolerated_taints(all_nodes(), tolerations)) == [1]
     assert matching_rows(match_untolerated_taints(view_of([3, 1]), tolerations)) == [1]
