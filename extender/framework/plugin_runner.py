@@ -219,7 +219,7 @@ class PluginRunner:
             key = method(pod)
             hash(key)
         except plugin_exceptions() as error:
-            raise self._make_error(plugin, point, error, f"{_get_method_name(method)}: ") from error
+            raise self._make_error(plugin, point, error, f"{getattr(method, '__name__', 'its key')}: ") from error
         return key
 
     def _make_error(self, plugin: NamedPlugin, point: str, error: BaseException, prefix: str = "") -> PluginError:
@@ -318,7 +318,7 @@ def _check_rejections(plugin: NamedPlugin, result: Any, node_count: int) -> tupl
             detail = f"a mask must be a bool array with one entry a node ({node_count}), got {_describe(mask)}"
             raise PluginError(plugin.name, "Filter", detail)
         has_text = type(reason) is Reason and type(reason.text) is str and reason.text
-        if not has_text or not _is_rejection_code(reason.code):
+        if not has_text or type(reason.code) is not Code or reason.code not in _REJECTION_CODES:
             raise PluginError(plugin.name, "Filter", _describe_bad_reason(reason))
     rejections: tuple[Rejection, ...] = result
     return rejections
@@ -343,14 +343,6 @@ def check_scores(plugin: NamedPlugin, point: str, scores: Any, node_count: int) 
     if scores.dtype.kind not in "iu" or (scores.dtype.kind == "u" and scores.max(initial=0) > np.iinfo(np.int64).max):
         raise PluginError(plugin.name, point, f"scores are {scores.dtype}, want int64: write scores.astype(np.int64)")
     return scores.astype(np.int64)
-
-
-def _get_method_name(method: Any) -> str:
-    return str(getattr(method, "__name__", "its key"))
-
-
-def _is_rejection_code(code: Any) -> bool:
-    return type(code) is Code and code in _REJECTION_CODES
 
 
 def _convert_to_tuple(plugin: NamedPlugin, result: Any) -> tuple[Any, ...]:

@@ -133,6 +133,11 @@ class ScoredResource:
         ), allocatable
 
 
+def list_amounts(specs: Sequence[ResourceSpec], amounts: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the amount of the resource of each of *specs*; 0 if *amounts* has none."""
+    return tuple(amounts.get(spec.name, 0) for spec in specs)
+
+
 def is_scored_resource(name: str) -> bool:
     """Return whether nodes have amounts of the resource that can be scored."""
     return name in _NATIVE_RESOURCES or is_scalar_resource(name)

@@ -53,7 +53,7 @@ from extender.config.validation import make_invalid_value_error
 from extender.cycle.diagnosis import format_fit_error
 from extender.cycle.pod_group.post_filter import FailedGroupAttempt
 from extender.cycle.post_filter import FailedAttempt
-from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.events import ActionType, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import PostFilterResult
 from extender.framework.observer import ObservedEvent
 from extender.framework.plugin_args import PluginArgs
@@ -231,11 +231,10 @@ class DefaultPreemption:
         Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.PreEnqueue
         (1.36).
         """
-        return (
-            (ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE, _always_skip),)
-            if self._async_preemption
-            else ()
+        delete = ClusterEventWithHint(
+            EventResource.ASSIGNED_POD, ActionType.DELETE, lambda _pod, _event: QueueingHint.SKIP
         )
+        return (delete,) if self._async_preemption else ()
 
 
 def _get_pod_group(pod: PodInfo, snapshot: Snapshot) -> PodGroup | None:
@@ -248,10 +247,6 @@ def _find_root_group(pod: PodInfo, snapshot: Snapshot) -> Group | None:
     key = get_pod_group_key(pod.pod)
     root_key = None if key is None else find_root(snapshot, make_group_key(key))
     return None if root_key is None else snapshot.get_group(root_key)
-
-
-def _always_skip(_pod: PodInfo, _event: ClusterEvent) -> QueueingHint:
-    return QueueingHint.SKIP
 
 
 def _is_preemption_running(uid: str, last_victims: Mapping[str, AssignedPodInfo | None], snapshot: Snapshot) -> bool:

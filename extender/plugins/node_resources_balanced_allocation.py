@@ -32,7 +32,12 @@ from extender.config.validation import make_invalid_value_error
 from extender.framework.extension_points import SKIP_SCORE, DependsOn, PreScoreResult
 from extender.framework.plugin_args import PluginArgs
 from extender.plugin_parts.device_backed_resources import DeviceBackedResourceBuilder
-from extender.plugin_parts.scored_resources import ScoredResource, ScoredResourcesArgs, build_scored_resources
+from extender.plugin_parts.scored_resources import (
+    ScoredResource,
+    ScoredResourcesArgs,
+    build_scored_resources,
+    list_amounts,
+)
 
 _HALF_SCORE: Final = 50
 _MAX_SCORE: Final = 100.0
@@ -96,12 +101,10 @@ class NodeResourcesBalancedAllocation:
 
         Source: pkg/scheduler/framework/plugins/noderesources/fit.go, NewFit (1.36).
         """
-
-        def compute() -> tuple[int, ...]:
-            amounts = pod_requests(pod.pod, self._resources_options)
-            return tuple(amounts.get(spec.name, 0) for spec in self._resource_specs)
-
-        return pod.signature.get_or_create((self, "requests"), compute)
+        return pod.signature.get_or_create(
+            (self, "requests"),
+            lambda: list_amounts(self._resource_specs, pod_requests(pod.pod, self._resources_options)),
+        )
 
     def pre_score_is_cacheable(self, pod: PodInfo) -> bool:  # noqa: ARG002  the extension point's signature
         """Return True: the result depends only on the pod's spec."""

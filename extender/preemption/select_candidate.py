@@ -13,22 +13,6 @@ _PRIORITY_OFFSET = 1 << 31
 """Added to each priority, so that more victims have a higher sum even if their priorities are negative."""
 
 
-def _get_num_pdb_violations(candidate: Candidate) -> float:
-    return candidate.num_pdb_violations
-
-
-def _get_highest_priority(candidate: Candidate) -> float:
-    return candidate.victims[0].signature.priority
-
-
-def _sum_priorities(candidate: Candidate) -> float:
-    return sum([victim.signature.priority for victim in candidate.victims], _PRIORITY_OFFSET * len(candidate.victims))
-
-
-def _count_victims(candidate: Candidate) -> float:
-    return len(candidate.victims)
-
-
 def _get_negated_start_time(candidate: Candidate) -> float:
     """Return the earliest start time of the victims of the highest priority, negated so that the latest is best."""
     highest = max([victim.signature.priority for victim in candidate.victims])
@@ -36,10 +20,10 @@ def _get_negated_start_time(candidate: Candidate) -> float:
 
 
 _CRITERIA: tuple[Callable[[Candidate], float], ...] = (
-    _get_num_pdb_violations,
-    _get_highest_priority,
-    _sum_priorities,
-    _count_victims,
+    lambda candidate: candidate.num_pdb_violations,
+    lambda candidate: candidate.victims[0].signature.priority,
+    lambda candidate: sum([victim.signature.priority + _PRIORITY_OFFSET for victim in candidate.victims]),
+    lambda candidate: len(candidate.victims),
     _get_negated_start_time,
 )
 """The criteria in order: the lowest value is best, and each criterion breaks the ties of the previous ones."""

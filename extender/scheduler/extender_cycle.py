@@ -20,7 +20,7 @@ from extender.cache.hypothesis import Hypothesis
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.arrays import BoolArray
 from extender.client.extender import ExtenderArgs, ExtenderFilterResult, HttpExtender, ReturnedNode
 from extender.client.extender_transport import ExtenderError
 from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
@@ -197,7 +197,8 @@ class _ExtenderCalls:
             known_scores = [score for score in scores if score.host in position_by_name]
             positions = np.array([position_by_name[score.host] for score in known_scores], dtype=np.int64)
             raw_scores = np.array([score.score for score in known_scores], dtype=np.int64)
-            np.add.at(totals, positions, _scale_scores(raw_scores, extender.config.weight))
+            scaled_scores = raw_scores * np.int64(extender.config.weight) * np.int64(_SCORE_FACTOR)  # wraps as in Go
+            np.add.at(totals, positions, scaled_scores)
         return replace(ranking, totals=totals, best_rows=None)
 
 
@@ -242,11 +243,6 @@ async def _run_extender_prioritize(extender: HttpExtender, args: ExtenderArgs) -
         fields = {"extender": extender.name, "err": str(error)}
         log.debug("Failed to run extender's priority function. No score given by this extender.", extra=fields)
         return []
-
-
-def _scale_scores(scores: IntArray, weight: int) -> IntArray:
-    """Return the amounts that *scores* add to the totals: int64; overflow wraps as in Go."""
-    return scores * np.int64(weight) * np.int64(_SCORE_FACTOR)
 
 
 def apply_filter_result(diagnosis: Diagnosis, result: ExtenderFilterResult, snapshot: Snapshot) -> Diagnosis:

@@ -104,10 +104,6 @@ class VolumeIndex:
         return [
             name
             for plugins, names in self._migrated_nodes.get_entries_by_group(snapshot).items()
-            if driver in _as_frozenset(plugins)
+            if isinstance(plugins, frozenset) and driver in plugins
             for name in names.values()
         ]
-
-
-def _as_frozenset(group: object) -> frozenset[str]:
-    return group if isinstance(group, frozenset) else frozenset()

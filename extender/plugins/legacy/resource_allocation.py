@@ -45,6 +45,7 @@ from extender.plugin_parts.scored_resources import (
     ResourceSpec,
     ScoredResourcesArgs,
     is_scored_resource,
+    list_amounts,
     make_scored_resource,
 )
 
@@ -118,12 +119,9 @@ class _ResourceAllocationScorer:
 
     def _get_requests(self, pod: PodInfo) -> tuple[int, ...]:
         """Return the pod's request for each scored resource, in base units. The pod's signature caches the result."""
-
-        def compute() -> tuple[int, ...]:
-            amounts = fit_score_requests(pod.pod)
-            return tuple(amounts.get(spec.name, 0) for spec in self._specs)
-
-        return pod.signature.get_or_create(("scored_requests", self._specs), compute)
+        return pod.signature.get_or_create(
+            ("scored_requests", self._specs), lambda: list_amounts(self._specs, fit_score_requests(pod.pod))
+        )
 
 
 class NodeResourcesLeastAllocated(_ResourceAllocationScorer):

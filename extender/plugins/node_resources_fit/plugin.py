@@ -58,6 +58,7 @@ from extender.plugin_parts.scored_resources import (
     ScoredResource,
     apply_resource_defaults,
     build_scored_resources,
+    list_amounts,
     validate_weights,
 )
 from extender.plugins.node_resources_fit.filter import (
@@ -310,12 +311,9 @@ class NodeResourcesFit:
         resourceAllocationScorer.calculateNodeAllocatableRequest;
         pkg/scheduler/framework/plugins/noderesources/fit.go, NewFit (1.36).
         """
-
-        def compute() -> tuple[int, ...]:
-            amounts = fit_score_requests(pod.pod)
-            return tuple(amounts.get(spec.name, 0) for spec in self._resource_specs)
-
-        return pod.signature.get_or_create((self, "requests"), compute)
+        return pod.signature.get_or_create(
+            (self, "requests"), lambda: list_amounts(self._resource_specs, fit_score_requests(pod.pod))
+        )
 
     def score_cache_key(self, pod: PodInfo) -> Hashable | None:
         """Return the pod's requests; None if devices may back a request: scores then depend on other objects."""

@@ -139,12 +139,12 @@ class FitQueueingHints:
             amount > allocatable.get(name, 0) and name not in delegated_resources for name, amount in requests.items()
         ):
             return QueueingHint.SKIP
-        is_queued = (
-            event.old is None
-            or len(delegated_resources) > 0
-            or _has_increased(requests, _get_allocatable(event.old), allocatable)
+        if event.old is None or delegated_resources:
+            return QueueingHint.QUEUE
+        old_allocatable = _get_allocatable(event.old)
+        return QueueingHint.queue_if(
+            any(allocatable.get(name, 0) > old_allocatable.get(name, 0) for name in ("pods", *requests))
         )
-        return QueueingHint.QUEUE if is_queued else QueueingHint.SKIP
 
     def _find_delegated_resources(
         self, requests: Mapping[str, int], allocatable: Mapping[str, int], device_resources: Collection[str] | None
@@ -178,13 +178,6 @@ class FitQueueingHints:
         elif IMPLICIT_RESOURCE_PREFIX + new_class.metadata.name in requests:
             return QueueingHint.QUEUE
         return QueueingHint.queue_if(resource_name is not None and resource_name in requests)
-
-
-def _has_increased(
-    requests: Mapping[str, int], old_allocatable: Mapping[str, int], new_allocatable: Mapping[str, int]
-) -> bool:
-    """Return whether a node has more of a requested resource, or room for more pods."""
-    return any(new_allocatable.get(name, 0) > old_allocatable.get(name, 0) for name in ("pods", *requests))
 
 
 def _get_allocatable(node: Node) -> dict[str, int]:
