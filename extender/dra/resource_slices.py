@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from extender.api.kinds.affinity import NodeSelector
@@ -148,7 +148,7 @@ class SliceDevice:
         key = (expression, reads_lists, allow_multiple)
         result = self._expression_results.get(key)
         if result is None:
-            program = get_or_compile(expression)
+            program = _get_or_compile(expression, ExpressionUse.SELECTOR)
             attributes, capacity = self._build_cel_values(reads_lists=reads_lists)
             values = DeviceValues(self.id[0], allow_multiple, attributes, capacity)
             result = self._expression_results[key] = program.matches(values)
@@ -165,7 +165,7 @@ class SliceDevice:
         """
         attribute = self._derived_attributes.get(expression)
         if attribute is None:
-            program = get_or_compile(expression, ExpressionUse.DERIVED_ATTRIBUTE)
+            program = _get_or_compile(expression, ExpressionUse.DERIVED_ATTRIBUTE)
             attributes, capacity = self._build_cel_values(reads_lists=True)
             values = DeviceValues(self.id[0], self.allow_multiple_allocations, attributes, capacity)
             attribute = self._derived_attributes[expression] = _make_attribute(program.evaluate(values))
@@ -242,28 +242,24 @@ def _get_text_or_number(value: Any) -> Any:
     return value.text if isinstance(value, CelValue) else value
 
 
-_MAX_CACHED_EXPRESSIONS = 4096
-_expression_cache: dict[tuple[str, ExpressionUse], CompiledExpression | CompileError] = {}
+@lru_cache(maxsize=4096)
+def _compile(expression: str, use: ExpressionUse) -> CompiledExpression | str:
+    """Return the compiled *expression*, or the message of its error."""
+    try:
+        return compile_expression(expression, use)
+    except CompileError as error:
+        return str(error)
 
 
-def get_or_compile(expression: str, use: ExpressionUse = ExpressionUse.SELECTOR) -> CompiledExpression:
-    """Return the compiled *expression*, from the cache if possible. A full cache evicts its oldest entry.
+def _get_or_compile(expression: str, use: ExpressionUse) -> CompiledExpression:
+    """Return the compiled *expression*, from the cache if possible.
 
     Raises:
         CompileError: the expression does not compile, or its value has no type for its *use*.
     """
-    key = (expression, use)
-    compiled_expression = _expression_cache.get(key)
-    if compiled_expression is None:
-        try:
-            compiled_expression = compile_expression(expression, use)
-        except CompileError as error:
-            compiled_expression = error
-        if len(_expression_cache) >= _MAX_CACHED_EXPRESSIONS:
-            del _expression_cache[next(iter(_expression_cache))]
-        _expression_cache[key] = compiled_expression
-    if isinstance(compiled_expression, CompileError):
-        raise CompileError(str(compiled_expression))
+    compiled_expression = _compile(expression, use)
+    if isinstance(compiled_expression, str):
+        raise CompileError(compiled_expression)
     return compiled_expression
 
 
