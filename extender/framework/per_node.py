@@ -20,7 +20,14 @@ from extender.api.kinds.pod import Pod
 from extender.framework.node_info import NodeInfo
 from extender.framework.per_node_adapters import Cacheable, FilterReasons, PerNodeDefinition, make_plugin_class
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.plugin_validation import DefinitionError, validate_name, validate_options, validate_signature
+from extender.framework.plugin_validation import (
+    DefinitionError,
+    bind_method,
+    validate_constructor,
+    validate_name,
+    validate_options,
+    validate_signature,
+)
 from extender.framework.profile_builder import EXTENSION_POINT_METHODS
 from extender.framework.status import Code, Reason
 
@@ -148,7 +155,7 @@ def per_node_plugin(
             )
         all_methods = (*_PER_NODE_METHODS, "events_to_register")
         methods = frozenset(method for method in all_methods if callable(getattr(cls, method, None)))
-        create = cls if _get_constructor_parameters(name, cls, options) else (lambda _: cls())
+        create = cls if inspect.signature(cls).parameters else (lambda _: cls())
         doc = inspect.getdoc(cls)
         definition = PerNodeDefinition(name, create, methods, options, cacheable, normalize, reverse, doc)
         _attach_plugin_class(cls, definition, _validate_class(cls, definition))
@@ -203,36 +210,11 @@ def _make_function_decorator(definition: PerNodeDefinition) -> Callable[[Any], A
     return decorate
 
 
-def _get_constructor_parameters(name: str, cls: type[Any], options: type[Any] | None) -> list[inspect.Parameter]:
-    """Return the parameters of the constructor.
-
-    Raises:
-        DefinitionError: the constructor requires several parameters, or takes none although the plugin has options.
-    """
-    parameters = list(inspect.signature(cls).parameters.values())
-    required_parameters = [
-        param
-        for param in parameters
-        if param.default is param.empty and param.kind not in (param.VAR_POSITIONAL, param.VAR_KEYWORD)
-    ]
-    if len(required_parameters) > 1:
-        raise DefinitionError(
-            name, f"its constructor takes ({', '.join(param.name for param in parameters)}), want (args) or nothing"
-        )
-    if options is not None and not parameters:
-        raise DefinitionError(
-            name, "it has options but its constructor takes nothing; write def __init__(self, args: PluginArgs[...])"
-        )
-    return parameters
-
-
 def _validate_class(cls: type[Any], definition: PerNodeDefinition) -> list[str]:
     errors = []
     for method in _PER_NODE_METHODS:
         if method in definition.methods:
-            function = getattr(cls, method)
-            bound_method = function.__get__(object()) if inspect.isfunction(function) else function
-            errors += validate_signature(method, bound_method, _PER_NODE_PARAMETERS)
+            errors += validate_signature(method, bind_method(cls, method), _PER_NODE_PARAMETERS)
     if not definition.methods.intersection(_PER_NODE_METHODS):
         errors.append("it has neither filter(self, pod, node) nor score(self, pod, node)")
     methods = (method for method in EXTENSION_POINT_METHODS.values() if callable(getattr(cls, method, None)))
@@ -240,7 +222,7 @@ def _validate_class(cls: type[Any], definition: PerNodeDefinition) -> list[str]:
     if other_methods:
         names = ", ".join(other_methods)
         errors.append(f"it has {names}, which work on all nodes at once; write it without per_node_plugin")
-    return errors
+    return [*errors, *validate_constructor(cls, has_options=definition.options is not None)]
 
 
 def _attach_plugin_class(target: Any, definition: PerNodeDefinition, errors: list[str]) -> None:

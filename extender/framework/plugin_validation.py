@@ -44,8 +44,12 @@ def validate_plugin(plugin: object) -> list[str]:
     errors = [*_validate_name_attribute(plugin), *_validate_extension_points(plugin)]
     for method, parameters in METHOD_PARAMETERS.items():
         if callable(getattr(plugin, method, None)):
-            errors += validate_signature(method, _bind_method(plugin, method), parameters)
-    return [*errors, *_validate_method_groups(plugin), *_validate_constructor(plugin)]
+            errors += validate_signature(method, bind_method(plugin, method), parameters)
+    errors += _validate_method_groups(plugin)
+    options = getattr(plugin, "options", None)
+    if options is not None:
+        errors += validate_options(options)
+    return [*errors, *validate_constructor(plugin, has_options=options is not None)]
 
 
 def validate_name(name: object) -> list[str]:
@@ -97,8 +101,8 @@ def _format_parameters(parameters: Sequence[inspect.Parameter]) -> str:
     return str(inspect.Signature([param.replace(annotation=inspect.Parameter.empty) for param in parameters]))
 
 
-def _bind_method(plugin: type[Any], method: str) -> Callable[..., Any]:
-    """Return a bound method, so that its signature has no parameter `self`."""
+def bind_method(plugin: type[Any], method: str) -> Callable[..., Any]:
+    """Return a bound method of *plugin*, so that its signature has no parameter `self`."""
     function = getattr(plugin, method)
     if inspect.isfunction(function) and not isinstance(inspect.getattr_static(plugin, method), staticmethod):
         function = function.__get__(object())
@@ -142,24 +146,23 @@ def _validate_method_groups(plugin: type[Any]) -> list[str]:
     return errors
 
 
-def _validate_constructor(plugin: type[Any]) -> list[str]:
-    options = getattr(plugin, "options", None)
-    errors = [] if options is None else validate_options(options)
+def validate_constructor(plugin: type[Any], *, has_options: bool) -> list[str]:
+    """Return the errors of the constructor of *plugin*, which takes the plugin's arguments or nothing."""
     try:
         parameters = list(inspect.signature(plugin).parameters.values())
     except (TypeError, ValueError):
-        return errors
+        return []
     required_parameters = [
         param
         for param in parameters
         if param.default is param.empty and param.kind not in (param.VAR_POSITIONAL, param.VAR_KEYWORD)
     ]
     if len(required_parameters) > 1 or any(param.kind is param.KEYWORD_ONLY for param in required_parameters):
-        errors.append(f"its constructor takes {_format_parameters(parameters)}, want (args) or nothing")
-    elif options is not None and not parameters:
+        return [f"its constructor takes {_format_parameters(parameters)}, want (args) or nothing"]
+    if has_options and not parameters:
         declaration = "def __init__(self, args: PluginArgs[...])"
-        errors.append(f"it has options but its constructor takes nothing; write {declaration}")
-    return errors
+        return [f"it has options but its constructor takes nothing; write {declaration}"]
+    return []
 
 
 def validate_options(options: object) -> list[str]:
