@@ -91,7 +91,7 @@ class Allocator:
         self.allocated_devices = AllocatedDevices(consumable_capacity=features.consumable_capacity)
         self.classes: Mapping[str, DeviceClass] = {}
         self.planned_allocations: tuple[str, Mapping[str, tuple[NodeAllocation, object]]] = ("", {})
-        self._slice_index = SliceIndex({}, partitionable_devices=features.partitionable_devices)
+        self._slice_index = SliceIndex({}, features)
         self._slice_and_class_version: tuple[object, ...] = ()
         self._caches: dict[bytes, NodeAllocationCache] = {}
 
@@ -123,12 +123,7 @@ class Allocator:
             if compiled_slice is None or compiled_slice.resource_slice is not resource_slice:
                 compiled_slice = CompiledSlice(resource_slice)
             slices[key] = compiled_slice
-        self._slice_index = SliceIndex(
-            slices,
-            partitionable_devices=self._features.partitionable_devices,
-            restricts_counter_slices=self._features.restricts_counter_slices,
-            compatibility_groups=self._features.compatibility_groups,
-        )
+        self._slice_index = SliceIndex(slices, self._features)
 
     @property
     def slice_and_class_version(self) -> tuple[object, ...]:

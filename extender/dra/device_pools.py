@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from extender.api.kinds.node import Node
 from extender.dra.errors import AllocationError
+from extender.dra.features import Features
 from extender.dra.resource_slices import CompiledSlice, CounterAmounts, PoolId, SliceDevice
 
 
@@ -68,38 +69,17 @@ class SliceIndex:
     """
 
     __slots__ = (
-        "_compatibility_groups",
-        "_partitionable_devices",
+        "_features",
         "_pool_cache",
         "_pools_by_node",
-        "_restricts_counter_slices",
         "_slices_by_node",
         "_slices_by_pool",
         "_slices_not_indexed_by_node",
         "slices",
     )
 
-    def __init__(
-        self,
-        slices: Mapping[str, CompiledSlice],
-        *,
-        partitionable_devices: bool,
-        restricts_counter_slices: bool = False,
-        compatibility_groups: bool = False,
-    ) -> None:
-        """Index the slices.
-
-        Args:
-            slices: the compiled slices.
-            partitionable_devices: whether partitionable devices are supported.
-            restricts_counter_slices: whether a slice with shared counters belongs to the nodes that it names. Otherwise
-                it belongs to all nodes.
-            compatibility_groups: whether compatibility groups are supported. Otherwise slices with them do not count.
-        """
-        self.slices = slices
-        self._compatibility_groups = compatibility_groups
-        self._restricts_counter_slices = restricts_counter_slices
-        self._partitionable_devices = partitionable_devices
+    def __init__(self, slices: Mapping[str, CompiledSlice], features: Features) -> None:
+        self.slices, self._features = slices, features
         self._slices_by_node: dict[str, list[CompiledSlice]] = {}
         self._slices_not_indexed_by_node: list[CompiledSlice] = []
         self._slices_by_pool: dict[PoolId, list[CompiledSlice]] = {}
@@ -108,7 +88,7 @@ class SliceIndex:
             if not self._is_usable(compiled_slice):
                 continue
             node_name = compiled_slice.resource_slice.spec.node_name
-            if node_name and (restricts_counter_slices or not compiled_slice.counter_sets):
+            if node_name and (features.restricts_counter_slices or not compiled_slice.counter_sets):
                 self._slices_by_node.setdefault(node_name, []).append(compiled_slice)
             else:
                 self._slices_not_indexed_by_node.append(compiled_slice)
@@ -117,7 +97,7 @@ class SliceIndex:
 
     def _is_usable(self, compiled_slice: CompiledSlice) -> bool:
         """Return whether the slice counts. An unusable slice of a newer generation still replaces older ones."""
-        return self._compatibility_groups or not compiled_slice.uses_compatibility_groups
+        return self._features.compatibility_groups or not compiled_slice.uses_compatibility_groups
 
     def get_pools_for_node(self, node: Node) -> tuple[Pool, ...]:
         """Return the pools with devices for *node*, in allocation order.
@@ -138,9 +118,9 @@ class SliceIndex:
     def _gather_pools(self, node: Node) -> tuple[Pool, ...]:
         slices_by_pool: dict[PoolId, list[CompiledSlice]] = {}
         for compiled_slice in (*self._slices_by_node.get(node.metadata.name, ()), *self._slices_not_indexed_by_node):
-            if not self._partitionable_devices and compiled_slice.uses_partitionable_devices:
+            if not self._features.partitionable_devices and compiled_slice.uses_partitionable_devices:
                 continue
-            has_counters_for_all_nodes = compiled_slice.counter_sets and not self._restricts_counter_slices
+            has_counters_for_all_nodes = compiled_slice.counter_sets and not self._features.restricts_counter_slices
             if has_counters_for_all_nodes or compiled_slice.targets_node(node):
                 _add_newest_generation(slices_by_pool.setdefault(compiled_slice.pool_id, []), compiled_slice)
         pools = (self._find_or_build_pool(pool_id, slices) for pool_id, slices in slices_by_pool.items())
@@ -171,7 +151,7 @@ class SliceIndex:
         if pool is None:
             other_slices = [compiled_slice for compiled_slice in generation_slices if compiled_slice not in slices]
             pool = self._pool_cache[cache_key] = _build_pool(
-                pool_id, slices_by_name, other_slices, partitionable_devices=self._partitionable_devices
+                pool_id, slices_by_name, other_slices, partitionable_devices=self._features.partitionable_devices
             )
         return pool
 
