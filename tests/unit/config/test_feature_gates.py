@@ -19,9 +19,14 @@ def test_the_gates_of_1_37_that_are_on_by_default_and_were_not_in_1_36() -> None
     before, after = FeatureGates(release=RELEASE_1_36), FeatureGates(release=RELEASE_1_37)
     names = {name for release in RELEASES.values() for name in get_scheduling_defaults(release)}
     assert {name for name in names if name in after and name not in before} == {
-        "DRADeviceTaintRules", "DRAFractionalCapacityRange", "StorageCapacityScoring", "VolumeLimitScaling"
+        "DRADeviceTaintRules", "StorageCapacityScoring", "VolumeLimitScaling"
     }  # fmt: skip
     assert not [name for name in names if name in before and name not in after]
+
+
+def test_fractional_ranges_need_a_minimum_compatible_release_of_1_37() -> None:
+    """Source: pkg/features/kube_features.go, DRAFractionalCapacityRange (1.37)."""
+    assert "DRAFractionalCapacityRange" not in FeatureGates(release=RELEASE_1_37)
 
 
 def test_overrides_enable_and_disable_gates() -> None:
