@@ -23,7 +23,7 @@ Examples:
   extender record -o - | extender explain -f -           without a file
 
 \b
-Without this program, kubectl records the same, but no pod groups and device taint rules:
+Without this program: kubectl, without pod groups and device taint rules:
   kubectl get {kinds} -A -o json | gzip > cluster.json.gz"""
 
 KUBECTL_KINDS: Final = ",".join(get_plural(kind) for kind in RECORDED_KINDS)
