@@ -146,7 +146,6 @@ _ELECTION = (
     Flag("leader-elect-resource-name", STRING, "kube-scheduler", "Name of the lease."),
     Flag("leader-elect-resource-namespace", STRING, "kube-system", "Namespace of the lease."),
 )
-_NO_STORED_STATE = "no data is stored"
 EMULATED_VERSION: Final = Flag(
     "emulated-version",
     STRINGS,
@@ -157,7 +156,13 @@ EMULATED_VERSION: Final = Flag(
 _GATES = (
     Flag("feature-gates", GATES, (), "Feature gates, as in kube:SchedulerPopFromBackoffQ=false; repeatable."),
     EMULATED_VERSION,
-    Flag("min-compatibility-version", STRINGS, (), "Oldest compatible release.", no_effect_reason=_NO_STORED_STATE),
+    Flag(
+        "min-compatibility-version",
+        STRINGS,
+        (),
+        "Oldest compatible release.",
+        no_effect_reason="no data is stored, and DRAFractionalCapacityRange stays off",
+    ),
 )
 _METRICS = (
     Flag("disabled-metrics", STRINGS, (), "Metric families to leave out."),
