@@ -24,6 +24,7 @@ GROUP_KINDS: Final = ("PodGroup", "CompositePodGroup", "CoschedulingPodGroup")
 """The kinds of groups of pods."""
 
 _CLAIM_PLUGINS: Final = frozenset(("VolumeBinding", "VolumeRestrictions", "VolumeZone", "NodeVolumeLimits"))
+_DEVICE_PLUGINS: Final = frozenset(("DynamicResources", "NodeResourcesFit", "NodeResourcesBalancedAllocation"))
 _SPREADING_PLUGINS: Final = frozenset(("PodTopologySpread", "SelectorSpread", "ServiceAffinity"))
 
 RECORDED_KINDS: Final = (
@@ -66,7 +67,7 @@ def _iterate_required_kinds(pod: Pod, profile: Profile) -> Iterator[str]:
         yield "PriorityClass"
     yield from _iterate_pod_group_kinds(pod, profile)
     for name, plugin in profile.plugins.items():
-        if name != "DynamicResources" or pod.spec.resource_claims or _requests_extended_resource(pod):
+        if name not in _DEVICE_PLUGINS or pod.spec.resource_claims or _requests_extended_resource(pod):
             for kind in getattr(plugin, "read_kinds", ()):
                 yield kind.__name__
 

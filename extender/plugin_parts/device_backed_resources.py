@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from extender.api.kinds.devices import DeviceClass
+from extender.api.kinds.devices import DeviceClass, ResourceClaim, ResourceSlice
+from extender.api.kinds.meta import KubernetesObject
 from extender.api.requests import is_dra_extended_resource
 from extender.basics.clock import SystemClock
 from extender.cache.device_classes import get_class_by_resource
@@ -151,13 +152,20 @@ class DeviceBackedResource(ScoredResource):
 
 
 class DeviceBackedResourceBuilder:
-    """Builds a `DeviceBackedResource` for each scored resource that has a device class."""
+    """Builds a `DeviceBackedResource` for each scored resource that has a device class.
+
+    Attributes:
+        read_kinds: the kinds that the counts of devices depend on; empty if devices cannot back a scored resource.
+    """
 
     def __init__(self, gates: FeatureGates, specs: Sequence[ResourceSpec]) -> None:
         self._extended_resource_positions = [
             position for position, spec in enumerate(specs) if is_dra_extended_resource(spec.name)
         ]
         self._counter = DeviceCounter(make_features(gates)) if "DRAExtendedResource" in gates else None
+        self.read_kinds: tuple[type[KubernetesObject], ...] = (
+            (ResourceSlice, ResourceClaim) if self._counter and self._extended_resource_positions else ()
+        )
 
     def make_cache_key(self, requests: tuple[int, ...]) -> tuple[int, ...] | None:
         """Return *requests* as the cache key of a score; None if devices may back a requested resource."""

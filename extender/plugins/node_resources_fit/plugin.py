@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Final, cast
 
 import msgspec
 
+from extender.api.kinds.devices import DeviceClass
 from extender.api.label_syntax import validate_qualified_name
 from extender.api.requests import (
     PodResourcesOptions,
@@ -200,6 +201,8 @@ class NodeResourcesFit:
         self._resize_preemption = "InPlacePodVerticalScalingSchedulerPreemption" in gates
         self._queueing_hints = FitQueueingHints(gates)
         self._device_backed_resource_builder = DeviceBackedResourceBuilder(gates, self._resource_specs)
+        class_kinds = (DeviceClass,) if self._dra_extended_resource else ()
+        self.read_kinds = (*class_kinds, *self._device_backed_resource_builder.read_kinds)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the events that may free resources.

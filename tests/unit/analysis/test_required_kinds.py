@@ -183,6 +183,30 @@ def test_device_taint_rules_are_missing_only_if_they_may_not_be_read() -> None:
     assert list_missing_kinds(make_pod(), PROFILE, recorded, unreadable, scored=False, preempts=False) == []
 
 
+def test_an_extended_resource_needs_its_devices_also_without_dynamic_resources() -> None:
+    strategy = {"type": "MostAllocated", "resources": [{"name": "example.com/gpu", "weight": 1}]}
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [
+            {
+                "plugins": {
+                    "multiPoint": {
+                        "disabled": [{"name": "*"}],
+                        "enabled": [{"name": name} for name in ("PrioritySort", "NodeResourcesFit", "DefaultBinder")],
+                    }
+                },
+                "pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}],
+            }
+        ],
+    }
+    gates = FeatureGates({"DRAExtendedResource": True})
+    profile = wiring.build_setup_from_document(document, "test", gates).first_profile
+    pod = make_pod({"containers": [{"name": "a", "resources": {"requests": {"example.com/gpu": "1"}}}]})
+    assert list_required_kinds(pod, profile) == ["DeviceClass", "ResourceSlice", "ResourceClaim"]
+    assert list_required_kinds(make_pod(), profile) == []
+
+
 def test_the_documented_role_allows_all_kinds_that_a_recording_may_have() -> None:
     role = yaml.safe_load((ROOT / "docs" / "examples" / "view-only-role.yaml").read_text())
     allowed = {(group, plural) for rule in role["rules"] for group in rule["apiGroups"] for plural in rule["resources"]}

@@ -78,6 +78,24 @@ def test_device_taint_rules_are_watched_with_their_feature_gate() -> None:
     assert kinds({}, RELEASE_1_37) - kinds({}, RELEASE_1_37, DRADeviceTaintRules=False) == {"DeviceTaintRule"}
 
 
+@pytest.mark.parametrize(
+    ("resource", "gate", "want"),
+    [
+        ("example.com/gpu", True, {"DeviceClass", "ResourceClaim", "ResourceSlice", "Node", "Pod"}),
+        ("example.com/gpu", False, {"Node", "Pod"}),
+        ("cpu", True, {"DeviceClass", "Node", "Pod"}),
+    ],
+)
+def test_scores_of_an_extended_resource_count_devices_also_without_dynamic_resources(
+    resource: str, gate: bool, want: set[str]
+) -> None:
+    """Source: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go, getDRAPreScoredParams (1.36)."""
+    strategy = {"type": "MostAllocated", "resources": [{"name": resource, "weight": 1}]}
+    args = [{"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}]
+    profile = {**profile_with_only("NodeResourcesFit"), "pluginConfig": args}
+    assert kinds(profile, DRAExtendedResource=gate) == want
+
+
 def test_pod_groups_are_watched_with_the_feature_gate_generic_workload() -> None:
     """kube-scheduler may watch pod groups only with the gate.
 
