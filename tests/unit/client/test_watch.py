@@ -123,14 +123,19 @@ def test_the_next_events_are_decoded_in_a_later_turn_if_the_current_one_has_last
 
 
 @pytest.mark.parametrize(
-    ("heartbeat_detector", "batches"),
-    [(None, [0, 1, 1, 1, 1]), (HeartbeatDetector(), [0, 1, 3])],
-    ids=["each at once", "heartbeats in batches"],
+    ("heartbeat_detector", "first_events", "batches"),
+    [
+        (None, [bookmark(6), bookmark(7)], [0, 1, 1, 1, 1]),
+        (HeartbeatDetector(), [bookmark(6), bookmark(7)], [0, 1, 3]),
+        (HeartbeatDetector(), [modified("a", 6), modified("a", 7)], [0, 1, 1, 1, 1]),
+        (HeartbeatDetector(), [modified("a", 6), bookmark(7)], [0, 1, 1, 2]),
+    ],
+    ids=["each at once", "heartbeats in batches", "each change at once", "a change, then heartbeats"],
 )
-def test_a_watch_with_heartbeats_yields_the_events_of_twenty_milliseconds_together(
-    heartbeat_detector: HeartbeatDetector | None, batches: list[int]
+def test_a_watch_with_heartbeats_yields_what_follows_a_heartbeat_within_twenty_milliseconds_together(
+    heartbeat_detector: HeartbeatDetector | None, first_events: list[bytes], batches: list[int]
 ) -> None:
-    steps = [modified("a", 6), 0.006, modified("a", 7), 0.006, modified("a", 8), 0.006, modified("a", 9)]
+    steps = [first_events[0], 0.006, first_events[1], 0.006, modified("a", 8), 0.006, modified("a", 9)]
 
     async def main() -> list[int]:
         list_watch = replace(POD_LIST_WATCH, heartbeat_detector=heartbeat_detector)
