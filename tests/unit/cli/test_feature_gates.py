@@ -31,8 +31,8 @@ spec:
   nodeName: n1
   pool: {name: n1, generation: 1, resourceSliceCount: 1}
   devices:
-  - {name: d0, nodeAllocatableResourceMappings: {cpu: {allocationMultiplier: 2}}}
-  - {name: d1, nodeAllocatableResourceMappings: {cpu: {allocationMultiplier: 2}}}
+  - {name: d0, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: 2}}}}
+  - {name: d1, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: 2}}}}
 ---
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim

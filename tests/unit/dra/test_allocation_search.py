@@ -47,7 +47,8 @@ def test_a_search_for_too_many_devices_ends_soon(case: Mapping[str, Any], step_c
     allocator._clock = JumpingClock()  # it advances by a second at each step
     allocator.sync(cluster)
     claims = [make_claim(f"c{n}", raw, constraints=case.get("constraints", ())) for n, raw in enumerate(case["claims"])]
-    assert allocator.allocate(allocator.prepare(claims), cluster.nodes[0], step_count) is None
+    timed_out = allocator.make_timeout_check(step_count)
+    assert allocator.allocate(allocator.prepare(claims), cluster.nodes[0], timed_out) is None
 
 
 def make_random_case(rng: Random) -> dict[str, Any]:
