@@ -8,9 +8,10 @@ pending.
 """
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -31,7 +32,26 @@ cycles would only hold memory, which the garbage collector must examine."""
 
 def make_connector() -> aiohttp.TCPConnector:
     """Return a connector without a connection limit. Call it in a running event loop."""
-    return aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_SECONDS)
+    return aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_SECONDS, socket_factory=_make_socket)
+
+
+def _make_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Return a socket whose file descriptor no transport of the event loop has.
+
+    If the peer resets a connection while TLS is set up, uvloop may keep its transport although the socket is closed.
+    Each later socket would get the same file descriptor, and uvloop would refuse it.
+    """
+    family, kind, protocol = address[:3]
+    loop = asyncio.get_running_loop()
+    with ExitStack() as refused_sockets:  # they stay open until the return, so that the next one is another
+        while True:
+            candidate = socket.socket(family, kind, protocol)
+            try:
+                loop.remove_reader(candidate)  # it only checks: there is no reader
+            except RuntimeError:
+                refused_sockets.enter_context(candidate)
+            else:
+                return candidate
 
 
 def make_client_context(*, ca_file: str | None = None, ca_pem: str | None = None, insecure: bool) -> ssl.SSLContext:

@@ -1,11 +1,15 @@
 """The connections of a transport, its pending requests, and its recovery signal."""
 
 import asyncio
+import os
+import socket
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
+import uvloop
 
-from extender.client.connections import PendingRequests, RecoverySignal
+from extender.client.connections import PendingRequests, RecoverySignal, _make_socket
 from extender.client.errors import UnreachableError
 from extender.client.transport import Request
 from tests.unit.client.scripted_server import SILENCE, Reply, ScriptedServer, Stream, failure_reply, open_transport
@@ -93,3 +97,25 @@ def test_a_request_is_pending_except_while_it_waits_before_a_retry() -> None:
             assert [*counts, transport.pending.count] == [0, 0, 1, 1, 0, 3, 0]
 
     run(main())
+
+
+@pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_a_new_socket_gets_no_number_that_a_transport_has(
+    make_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    async def main() -> None:
+        own, peer = socket.socketpair()
+        transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=own)
+        number = own.fileno()
+        os.close(number)
+        with peer, socket.socket() as plain_socket:
+            assert plain_socket.fileno() == number  # as each socket from now on
+            plain_socket.close()
+            with _make_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 1))) as made_socket:
+                assert made_socket.fileno() not in {-1, number}
+        assert os.open(os.devnull, os.O_RDONLY) == number  # for the transport, which closes it
+        transport.abort()
+        await asyncio.sleep(0)
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        runner.run(main())
