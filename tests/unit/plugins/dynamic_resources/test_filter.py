@@ -6,20 +6,7 @@ from extender.plugins.dynamic_resources.args import DynamicResourcesArgs
 from extender.plugins.dynamic_resources.plugin import DynamicResources
 from tests.build import make_cluster, make_node, make_pod, make_pod_info
 from tests.unit.dra.builders import make_claim, make_device_class, make_slice
-
-
-class JumpingClock:
-    """A clock that advances by a second at each reading."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def monotonic(self) -> float:
-        self.time += 1
-        return self.time
-
-    def now(self) -> float:
-        return 0.0
+from tests.unit.dra.test_allocator import JumpingClock
 
 
 def test_the_timeout_is_for_all_nodes_and_the_next_attempt_continues_after_the_searched_nodes() -> None:
