@@ -58,15 +58,16 @@ _MAX_SCANNED_VALUES: Final = 64
 
 
 class _RequirementIndex:
-    """Requirements with label operators, by key. The time of a match depends only on the number of labels."""
+    """Requirements by key. Without Gt and Lt, the time of a match depends only on the number of labels."""
 
-    __slots__ = ("_absent_keys", "_accepted_values", "_rejected_values", "_required_keys")
+    __slots__ = ("_absent_keys", "_accepted_values", "_comparisons", "_rejected_values", "_required_keys")
 
     def __init__(self, requirements: Iterable[Requirement]) -> None:
         self._required_keys: set[str] = set()
         self._absent_keys: set[str] = set()
         self._accepted_values: dict[str, set[str]] = {}
         self._rejected_values: dict[str, set[str]] = {}
+        self._comparisons: list[Requirement] = []  # Gt and Lt, which `parse_label_selector` accepts
         for requirement in requirements:
             key, values = requirement.key, requirement.values
             match requirement.operator:
@@ -77,8 +78,10 @@ class _RequirementIndex:
                     self._rejected_values.setdefault(key, set()).update(values)
                 case "Exists":
                     self._required_keys.add(key)
-                case _:
+                case "DoesNotExist":
                     self._absent_keys.add(key)
+                case _:
+                    self._comparisons.append(requirement)
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Return whether labels meet all requirements."""
@@ -90,6 +93,7 @@ class _RequirementIndex:
                 value not in rejected.get(key, ()) and (key not in accepted or value in accepted[key])
                 for key, value in labels.items()
             )
+            and all(requirement.matches(labels.get(requirement.key)) for requirement in self._comparisons)
         )
 
 

@@ -18,6 +18,7 @@ from extender.api.matching import (
     EVERYTHING,
     NOTHING,
     Requirement,
+    Selector,
     compile_node_selector,
     compile_node_selector_term,
     compile_preferred_terms,
@@ -325,3 +326,11 @@ def test_no_affinity_matches_any_node_and_an_empty_node_selector_none() -> None:
     assert get_required_node_affinity(Pod()).matches({}, "n")
     empty = Affinity(node_affinity=NodeAffinity(required_during_scheduling_ignored_during_execution=NodeSelector()))
     assert not get_required_node_affinity(Pod(spec=PodSpec(affinity=empty))).matches({}, "n")
+
+
+def test_a_comparison_beside_many_values_is_a_comparison() -> None:
+    values = tuple(f"v{number}" for number in range(100))
+    selector = Selector((Requirement("app", "In", values), Requirement("version", "Gt", ("1",))))
+    assert selector.matches({"app": "v7", "version": "2"})
+    assert not selector.matches({"app": "v7", "version": "1"})
+    assert not selector.matches({"app": "v7"})
