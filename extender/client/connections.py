@@ -11,7 +11,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,26 +32,22 @@ cycles would only hold memory, which the garbage collector must examine."""
 
 def make_connector() -> aiohttp.TCPConnector:
     """Return a connector without a connection limit. Call it in a running event loop."""
-    return aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_SECONDS, socket_factory=_make_socket)
+    return aiohttp.TCPConnector(
+        limit=0, keepalive_timeout=KEEPALIVE_SECONDS, socket_factory=lambda address: _Socket(*address[:3])
+    )
 
 
-def _make_socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    """Return a socket whose file descriptor no transport of the event loop has.
+class _Socket(socket.socket):
+    """A socket that leaves its file descriptor open when it is deleted while a transport has it.
 
-    If the peer resets a connection while TLS is set up, uvloop may keep its transport although the socket is closed.
-    Each later socket would get the same file descriptor, and uvloop would refuse it.
+    If the peer resets a connection before TLS is set up, `create_connection` of uvloop closes the file descriptor, and
+    the socket keeps the number. A deleted `socket.socket` closes its number, which then belongs to another connection
+    or file.
     """
-    family, kind, protocol = address[:3]
-    loop = asyncio.get_running_loop()
-    with ExitStack() as refused_sockets:  # they stay open until the return, so that the next one is another
-        while True:
-            candidate = socket.socket(family, kind, protocol)
-            try:
-                loop.remove_reader(candidate)  # it only checks: there is no reader
-            except RuntimeError:
-                refused_sockets.enter_context(candidate)
-            else:
-                return candidate
+
+    def __del__(self) -> None:
+        """Close the socket, unless a transport of uvloop has it."""
+        self.close()  # uvloop counts as a user of the socket, like a file of `makefile`, so this then does nothing
 
 
 def make_client_context(*, ca_file: str | None = None, ca_pem: str | None = None, insecure: bool) -> ssl.SSLContext:

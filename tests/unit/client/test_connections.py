@@ -1,15 +1,19 @@
 """The connections of a transport, its pending requests, and its recovery signal."""
 
 import asyncio
+import gc
 import os
 import socket
+import ssl
+import stat
+import struct
 from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
 import uvloop
 
-from extender.client.connections import PendingRequests, RecoverySignal, _make_socket
+from extender.client.connections import PendingRequests, RecoverySignal, _Socket
 from extender.client.errors import UnreachableError
 from extender.client.transport import Request
 from tests.unit.client.scripted_server import SILENCE, Reply, ScriptedServer, Stream, failure_reply, open_transport
@@ -100,22 +104,36 @@ def test_a_request_is_pending_except_while_it_waits_before_a_retry() -> None:
 
 
 @pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
-def test_a_new_socket_gets_no_number_that_a_transport_has(
+def test_a_connection_that_was_reset_before_tls_closes_no_other_socket(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     async def main() -> None:
-        own, peer = socket.socketpair()
-        transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=own)
-        number = own.fileno()
-        os.close(number)
-        with peer, socket.socket() as plain_socket:
-            assert plain_socket.fileno() == number  # as each socket from now on
-            plain_socket.close()
-            with _make_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 1))) as made_socket:
-                assert made_socket.fileno() not in {-1, number}
-        assert os.open(os.devnull, os.O_RDONLY) == number  # for the transport, which closes it
-        transport.abort()
-        await asyncio.sleep(0)
+        loop = asyncio.get_running_loop()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            own = _Socket()
+            own.setblocking(False)
+            number = own.fileno()
+            await loop.sock_connect(own, listener.getsockname())
+            peer, _ = listener.accept()
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # `close` sends a reset
+            peer.close()
+            tls = ssl.create_default_context()
+            with pytest.raises(ConnectionResetError):
+                await loop.create_connection(asyncio.Protocol, sock=own, ssl=tls, server_hostname="x")
+        with socket.socket() as other, socket.socket() as another:
+            assert number in {other.fileno(), another.fileno()}
+            del own
+            await asyncio.sleep(0)
+            gc.collect()
+            assert [stat.S_ISSOCK(os.fstat(each.fileno()).st_mode) for each in (other, another)] == [True, True]
 
     with asyncio.Runner(loop_factory=make_loop) as runner:
         runner.run(main())
+
+
+def test_a_socket_without_a_transport_is_closed_when_it_is_deleted() -> None:
+    own = _Socket()
+    number = own.fileno()
+    del own
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(number)
