@@ -20,7 +20,7 @@ _MAX_LENGTH: Final = 4096
 _MAX_EXPONENT: Final = 4096
 """The largest exponent accepted, so that a short text cannot become a huge number."""
 
-_GRAMMAR: Final = re.compile(r"([+-]?)([0-9]*)(?:(\.)([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)", re.ASCII)
+_GRAMMAR: Final = re.compile(r"([+-]?)([0-9]*+)(?:(\.)([0-9]*+))?+([eEinumkKMGTP]*+[+-]?[0-9]*+)", re.ASCII)
 _EXPONENT_SUFFIX: Final = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
 _DECIMAL_EXPONENTS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_EXPONENTS: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}

@@ -81,6 +81,14 @@ def test_a_huge_exponent_or_number_is_rejected(text: str) -> None:
         quantity.parse(text)
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("digits", ["1" * 4095, "1" * 2047 + "." + "1" * 2047])
+def test_the_time_for_an_invalid_quantity_is_linear_in_its_length(digits: str) -> None:
+    for _ in range(1000):  # 100 to 300 ms each, if the digits are divided in all possible ways
+        with pytest.raises(ValueError, match="quantity"):
+            quantity.parse(f"{digits}x")
+
+
 def test_cpu_has_milli_units_and_other_resources_whole_units() -> None:
     assert quantity.to_base_units("cpu", "250m") == 250
     assert quantity.to_base_units("memory", "250m") == 1
