@@ -240,6 +240,25 @@ def test_includes_works_on_list_attributes() -> None:
     assert not compile_expression(f"{ATTRS}.links.includes(3)").matches(device)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        'url("/?" + t).getQuery().size() == 1',
+        'semver("1.2.3-" + t).compareTo(semver("1.2.4")) < 0',
+        "!isQuantity(t)",
+        "format.dns1123Label().validate(t).hasValue()",
+        't.findAll("a").size() == 4000',
+    ],
+)
+def test_many_calls_with_a_long_text_are_cancelled(call: str) -> None:
+    def repeat(count: int) -> str:
+        return f"['{'a' * 4000}'].all(t, lists.range({count}).all(i, {call}))"
+
+    assert compile_expression(repeat(10)).matches(DEVICE)
+    with pytest.raises(EvaluationError, match=r"^operation cancelled: actual cost limit exceeded$"):
+        compile_expression(repeat(1000)).matches(DEVICE)
+
+
 def test_a_loop_over_a_million_elements_is_cancelled() -> None:
     ten = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
     expression = "true"
