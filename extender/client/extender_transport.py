@@ -9,17 +9,13 @@ kube-scheduler/config/v1/types.go, ExtenderTLSConfig (1.36).
 import asyncio
 import os
 import ssl
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 import aiohttp
 from yarl import URL
 
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
-from extender.basics.private_keys import refuse_passphrase
+from extender.basics.private_keys import load_pair
 from extender.client.body_stream import read_body
 from extender.client.connections import abort_unread, make_client_context, make_connector
 from extender.client.errors import InvalidResponseError
@@ -137,11 +133,8 @@ def make_tls_context(extender: Extender) -> ssl.SSLContext | None:
     ca_pem = _read_pem(settings.ca_data, settings.ca_file).decode("ascii", "replace") if has_ca else None
     context = make_client_context(ca_pem=ca_pem, insecure=insecure)
     if has_client_cert:
-        with (
-            _open_pem_file(_read_pem(settings.cert_data, settings.cert_file)) as cert,
-            _open_pem_file(_read_pem(settings.key_data, settings.key_file)) as key,
-        ):
-            context.load_cert_chain(cert, key, refuse_passphrase)
+        certificate = _read_pem(settings.cert_data, settings.cert_file)
+        load_pair(context, certificate, _read_pem(settings.key_data, settings.key_file))
     return context
 
 
@@ -150,12 +143,3 @@ def _read_pem(data: bytes, file: str) -> bytes:
         return data or read_limited_file(file, MAX_CERTIFICATE_BYTES)
     except InputLimitError as error:
         raise ValueError(f"{file} {error}") from error
-
-
-@contextmanager
-def _open_pem_file(data: bytes) -> Iterator[str]:
-    """Yield a file with *data*, because the ssl module reads certificates only from files."""
-    with tempfile.TemporaryDirectory() as folder:  # readable by the owner only
-        path = Path(folder) / "pem"
-        path.write_bytes(data)
-        yield str(path)

@@ -6,12 +6,10 @@ Without files, the server has a self-signed certificate.
 import ipaddress
 import os
 import ssl
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from cryptography import x509
@@ -20,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
-from extender.basics.private_keys import refuse_passphrase
+from extender.basics.private_keys import load_pair
 from extender.basics.tls_reads import limit_reads
 from extender.serving.serving_options import ServingOptions
 
@@ -110,8 +108,7 @@ class ServingCertificate:
         """Create the TLS context of new connections from *contents*, the contents of the watched files."""
         context, extra_pems = _make_context(self.settings), self._extra_cas  # another thread may call `trust_cas`
         certificate, key = self.pem_pair or contents[:2]
-        with _open_pair_files(certificate, key) as files:
-            _load_pair(context, files, self.pair_files)
+        _load_pair(context, certificate, key, self.pair_files)
         file_cas = _parse_cas(contents[-1], str(self.client_ca_file)) if self.client_ca_file else ()
         extra_cas = [ca for pem in extra_pems for ca in _parse_cas(pem.encode(), "a client CA")]
         _trust_cas(context, (*file_cas, *extra_cas))
@@ -205,15 +202,13 @@ def _read_files(files: tuple[Path, ...]) -> tuple[bytes, ...]:
     return tuple(contents)
 
 
-def _load_pair(context: ssl.SSLContext, files: tuple[Path, Path], configured_files: tuple[Path, Path] | None) -> None:
+def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes, files: tuple[Path, Path] | None) -> None:
     try:
-        context.load_cert_chain(*files, password=refuse_passphrase)
-    except (OSError, ssl.SSLError) as error:
+        load_pair(context, certificate, key)
+    except OSError as error:  # ssl.SSLError, too
         reason = getattr(error, "reason", None) or error.strerror or str(error)
-        shown_files = configured_files or files
-        raise CertificateError(
-            f"{shown_files[0]} and {shown_files[1]} are no pair of certificate and key: {reason}"
-        ) from error
+        names = " and ".join(map(str, files or ("these",)))
+        raise CertificateError(f"{names} are no pair of certificate and key: {reason}") from error
 
 
 def make_self_signed_pair(now: datetime | None = None) -> tuple[bytes, bytes]:
@@ -262,26 +257,3 @@ def _write_private_file(file: Path, data: bytes) -> None:
     file.unlink(missing_ok=True)  # an old file may have other permissions, or be a link to another file
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
         stream.write(data)
-
-
-@contextmanager
-def _open_pair_files(certificate: bytes, key: bytes) -> Iterator[tuple[Path, Path]]:
-    """Yield temporary files with the certificate and key, because the ssl module loads them only from files.
-
-    The files are in memory if the system supports it.
-    """
-    if hasattr(os, "memfd_create"):
-        descriptors = [os.memfd_create(f"{PAIR_NAME}.{kind}") for kind in ("crt", "key")]
-        try:
-            for descriptor, data in zip(descriptors, (certificate, key), strict=True):
-                os.write(descriptor, data)
-            yield Path(f"/proc/self/fd/{descriptors[0]}"), Path(f"/proc/self/fd/{descriptors[1]}")
-        finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
-        return
-    with TemporaryDirectory() as folder:
-        files = (Path(folder) / f"{PAIR_NAME}.crt", Path(folder) / f"{PAIR_NAME}.key")
-        for file, data in zip(files, (certificate, key), strict=True):
-            _write_private_file(file, data)
-        yield files

@@ -1,12 +1,14 @@
 """Private files for certificates and keys that a kubeconfig or an exec plugin contains."""
 
 import atexit
+from contextlib import ExitStack
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Final
 
+from extender.basics.private_keys import open_private_file
+
 _MAX_FILES: Final = 64
-_FILES: Final[dict[bytes, Path]] = {}
+_FILES: Final[dict[bytes, tuple[str, ExitStack]]] = {}
 
 
 def write_pem_file(pem: bytes) -> str:
@@ -18,19 +20,19 @@ def write_pem_file(pem: bytes) -> str:
     Raises:
         OSError: the file cannot be written.
     """
-    file = _FILES.pop(pem, None)
-    if file is None or not file.exists():
-        with NamedTemporaryFile(suffix=".pem", delete=False) as stream:
-            file = Path(stream.name)
-            stream.write(pem)
-    _FILES[pem] = file
+    path, file = _FILES.pop(pem, ("", ExitStack()))
+    if not path or not Path(path).exists():
+        file.close()
+        path = file.enter_context(open_private_file(pem))
+    _FILES[pem] = path, file
     if len(_FILES) > _MAX_FILES:
         _remove(next(iter(_FILES)))
-    return str(file)
+    return path
 
 
 def _remove(pem: bytes) -> None:
-    _FILES.pop(pem).unlink(missing_ok=True)
+    _, file = _FILES.pop(pem)
+    file.close()
 
 
 @atexit.register

@@ -1,11 +1,15 @@
-"""Encrypted private keys are an error; OpenSSL would ask for the passphrase, and the process would wait."""
+"""Encrypted private keys are an error; OpenSSL would ask for the passphrase. No key needs a writable folder."""
 
+import os
+import ssl
+import tempfile
 from pathlib import Path
 
 import pytest
 import trustme
 from cryptography.hazmat.primitives import serialization
 
+from extender.basics.private_keys import load_pair, open_private_file
 from extender.client.credentials import Credentials
 from extender.client.errors import CredentialsError
 from extender.client.extender_transport import make_tls_context
@@ -56,3 +60,28 @@ def test_an_encrypted_key_for_an_extender_is_an_error(pair: tuple[str, str]) -> 
     config = TLSConfig(cert_file=pair[0], key_file=pair[1])
     with pytest.raises(OSError, match=MESSAGE):
         make_tls_context(Extender(url_prefix="https://x", enable_https=True, tls_config=config))
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="the system has no files in memory")
+def test_a_pair_in_memory_needs_no_writable_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The root file system of a container may be read-only."""
+    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    certificate = trustme.CA().issue_cert("localhost")
+    key = certificate.private_key_pem.bytes()
+    load_pair(ssl.create_default_context(), certificate.cert_chain_pems[0].bytes(), key)
+    with pytest.raises(ssl.SSLError):
+        load_pair(ssl.create_default_context(), key, key)
+
+
+def test_only_the_user_can_read_a_private_file_and_it_is_closed_after_the_block(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def read_private_file() -> tuple[bytes, int]:
+        with open_private_file(b"key") as path:
+            return Path(path).read_bytes(), Path(path).stat().st_mode & 0o777
+
+    assert read_private_file() == (b"key", 0o600)
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert read_private_file() == (b"key", 0o600)
+    assert list(tmp_path.iterdir()) == []
