@@ -1,6 +1,7 @@
 """`extender demo`: an in-memory API server and the standalone scheduler in one process, with a live display."""
 
 import asyncio
+import errno
 import os
 import signal
 import sys
@@ -95,7 +96,8 @@ def demo(
         raise typer.Exit(_FAILED) from error
     except OSError as error:
         reason = os.strerror(error.errno).lower() if error.errno else str(error)
-        write_error(f"port {port}: {reason}; choose another port with --port")
+        is_used = error.errno == errno.EADDRINUSE  # otherwise it may be about the temporary folder
+        write_error(f"port {port}: {reason}; choose another port with --port" if is_used else str(error))
         raise typer.Exit(_FAILED) from error
 
 

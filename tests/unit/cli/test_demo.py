@@ -17,3 +17,13 @@ def test_the_print_of_a_plugin_goes_to_standard_error(monkeypatch: pytest.Monkey
     monkeypatch.setattr(demo, "run_demo", run_demo)
     result = CliRunner().invoke(demo.app, [])
     assert (result.exit_code, result.stdout, result.stderr) == (0, "from the demo\n", "from a plugin\n")
+
+
+def test_a_missing_temporary_folder_is_not_a_problem_of_the_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run_demo(_options: Any, _console: Console) -> None:
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(demo, "run_demo", run_demo)
+    result = CliRunner().invoke(demo.app, [])
+    message = "extender: [Errno 2] No usable temporary directory found in ['/tmp']\n"
+    assert (result.exit_code, result.stderr) == (1, message)
