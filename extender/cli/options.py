@@ -1,5 +1,6 @@
 """The options of the commands, as types of the parameters of Typer's functions."""
 
+from collections.abc import Callable
 from enum import Enum
 from importlib import import_module
 from typing import Annotated, Any
@@ -19,11 +20,19 @@ class OutputFormat(Enum):
     YAML = "yaml"
 
 
-def _complete_nodes(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the nodes that begin with *incomplete*. The module is imported only for completions."""
-    object_names: Any = import_module("extender.cli.live.object_names")
-    nodes: list[str] = object_names.complete_nodes(context, incomplete)
-    return nodes
+def _make_completion(function: str) -> Callable[[typer.Context, str], list[str]]:
+    """Return a function of `cli.live.object_names`. The module is imported only for completions."""
+
+    def complete(context: typer.Context, incomplete: str) -> list[str]:
+        object_names: Any = import_module("extender.cli.live.object_names")
+        names: list[str] = getattr(object_names, function)(context, incomplete)
+        return names
+
+    return complete
+
+
+_complete_nodes = _make_completion("complete_nodes")
+_complete_namespaces = _make_completion("complete_namespaces")
 
 
 def complete_gates(context: typer.Context, incomplete: str) -> list[str]:
@@ -60,6 +69,7 @@ NamespaceOption = Annotated[
         "-n",
         metavar="NAME",
         help="Namespace of the pods. Default: the context's; with -f all namespaces.",
+        autocompletion=_complete_namespaces,
     ),
 ]
 AllNamespacesOption = Annotated[
@@ -145,6 +155,7 @@ ScaleNamespaceOption = Annotated[
         "-n",
         metavar="NAME",
         help="The namespace of the workload of --scale. Default: the context's; with -f default.",
+        autocompletion=_complete_namespaces,
     ),
 ]
 TaintOption = Annotated[
@@ -179,7 +190,12 @@ PricesOption = Annotated[
 
 ForOption = Annotated[
     list[str] | None,
-    typer.Option("--for", metavar="POD", help="Let this pod, TYPE/NAME or podgroup/NAME run with the fewest moves."),
+    typer.Option(
+        "--for",
+        metavar="POD",
+        help="Let this pod, TYPE/NAME or podgroup/NAME run with the fewest moves.",
+        autocompletion=_make_completion("complete_pods"),
+    ),
 ]
 EmptyOption = Annotated[bool, typer.Option("--empty", help="Find the nodes that can be emptied.")]
 FixOption = Annotated[bool, typer.Option("--fix", help="Move the pods whose node violates their hard rules.")]

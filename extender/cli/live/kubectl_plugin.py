@@ -4,14 +4,16 @@ kubectl runs the executable `kubectl-placement` for `kubectl placement`, and `ku
 completion.
 """
 
+import io
+import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
-
-import typer
+from contextlib import redirect_stdout, suppress
+from typing import Final
 
 from extender.cli import main as command_line
-from extender.cli.live.object_names import list_live_names
+from extender.cli.live.completion import COMPLETE_VARIABLE
 
 COMMANDS: Final = {
     "why": "explain",
@@ -47,8 +49,6 @@ _FILE_COMPLETION: Final = ":0"
 _FILE_FLAGS: Final = frozenset(
     ("-f", "--file", "--config", "--kubeconfig", "-p", "--pod", "--pods", "--nodes", "--prices", "--sweep", "--results")
 )
-_NODE_FLAGS: Final = frozenset(("--drain", "--cordon", "--remove", "--like", "--node"))
-_NAMESPACE_FLAGS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
 
 
 def main() -> None:
@@ -78,35 +78,20 @@ def complete() -> None:
 
 def list_completions(words: Sequence[str]) -> Iterator[str]:
     """Yield the completions of the last of *words*, and cobra's directive at the end."""
-    current = words[-1] if words else ""
     if len(words) <= 1:
-        yield from (name for name in COMMANDS if name.startswith(current))
+        yield from (name for name in COMMANDS if name.startswith("".join(words)))
         yield _NO_FILE_COMPLETION
     elif words[0] not in COMMANDS or words[-2] in _FILE_FLAGS:
         yield _FILE_COMPLETION
-    elif words[-2] in _NODE_FLAGS or words[-2] == "--for":
-        resource = "nodes" if words[-2] in _NODE_FLAGS else "pods"
-        yield from (name for name in _list_object_names(resource, words) if name.startswith(current))
-        yield _NO_FILE_COMPLETION
-    elif current.startswith("-"):
-        yield from (flag for flag in _list_flags(COMMANDS[words[0]]) if flag.startswith(current))
-        yield _NO_FILE_COMPLETION
     else:
-        names = _list_object_names("pods", words) if words[0] == "why" else []
-        yield from (name for name in names if name.startswith(current))
+        yield from _complete_for_bash(["extender", COMMANDS[words[0]], *words[1:]])
         yield _NO_FILE_COMPLETION
 
 
-def _list_flags(command: str) -> list[str]:
-    group: Any = typer.main.get_command(command_line.app)
-    parameters = group.get_command(typer.Context(group), command).params
-    return sorted(option for parameter in parameters for option in parameter.opts if option.startswith("--"))
-
-
-def _list_object_names(resource: str, words: Sequence[str]) -> list[str]:
-    """Return the names of the objects that kubectl lists with the flags among *words*; none if kubectl fails."""
-    flags = [
-        flag for index, word in enumerate(words[:-1]) if word in _NAMESPACE_FLAGS for flag in words[index : index + 2]
-    ]
-    flags += [word for word in words if word.startswith(tuple(f"{flag}=" for flag in _NAMESPACE_FLAGS))]
-    return list_live_names(resource, flags)
+def _complete_for_bash(words: Sequence[str]) -> list[str]:
+    """Return the completions of the last of *words* that `extender completion bash` shows."""
+    os.environ[COMPLETE_VARIABLE] = "complete_bash"
+    os.environ["COMP_WORDS"], os.environ["COMP_CWORD"] = shlex.join(words), str(len(words) - 1)
+    with redirect_stdout(io.StringIO()) as output, suppress(SystemExit):
+        command_line.main()
+    return output.getvalue().split()

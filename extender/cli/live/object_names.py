@@ -1,4 +1,4 @@
-"""The names of pods and nodes that a shell completes: those of the live cluster, or of a small recording."""
+"""The names that a shell completes: those of the objects in the live cluster, or in a small recording."""
 
 import subprocess
 from collections.abc import Sequence
@@ -42,23 +42,33 @@ def complete_nodes(context: typer.Context, incomplete: str) -> list[str]:
     return _complete("nodes", context.params, incomplete)
 
 
+def complete_namespaces(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the namespaces of the cluster of a command that begin with *incomplete*."""
+    return _complete("namespaces", {**context.params, "namespace": ""}, incomplete)
+
+
 def _complete(resource: str, options: dict[str, Any], incomplete: str) -> list[str]:
     files = options.get("file")
     if files:
-        names = list_recorded_names(Pod if resource == "pods" else Node, files)
+        names = list_recorded_names(resource, files)
     else:
         flags = [f"--{name}={options[name]}" for name in ("kubeconfig", "context", "namespace") if options.get(name)]
         names = list_live_names(resource, flags)
     return [name for name in names if name.startswith(incomplete)]
 
 
-def list_recorded_names(kind: type[Pod] | type[Node], files: Sequence[str]) -> list[str]:
-    """Return the names of the recorded nodes, or `namespace/name` of pods; none if a file is large or invalid."""
+def list_recorded_names(resource: str, files: Sequence[str]) -> list[str]:
+    """Return the recorded names of a resource; none if a file is large or invalid.
+
+    They are `namespace/name` for pods, and for namespaces those of the pods.
+    """
     try:
         if any(Path(file).stat().st_size > _MAX_FILE_BYTES for file in files):
             return []
         objects = read_recording(list(files)).objects
     except (OSError, InputError, UnreadableError):
         return []
-    found = [obj for obj in objects if isinstance(obj, kind)]
-    return [obj.key if isinstance(obj, Pod) else obj.metadata.name for obj in found]
+    if resource == "nodes":
+        return [obj.metadata.name for obj in objects if isinstance(obj, Node)]
+    pods = [obj for obj in objects if isinstance(obj, Pod)]
+    return [pod.key for pod in pods] if resource == "pods" else sorted({pod.metadata.namespace for pod in pods})

@@ -60,6 +60,9 @@ def complete(extender: Command, monkeypatch: pytest.MonkeyPatch, words: str) -> 
         ("what-if -f {demo} --remove high", ["highmem-c1"]),
         ("what-if -f {demo} --add 2 --like gpu", ["gpu-a1", "gpu-b1"]),
         ("rebalance -f {demo} --empty --node gpu", ["gpu-a1", "gpu-b1"]),
+        ("rebalance -f {demo} --for batch/i", ["batch/import"]),
+        ("explain -f {demo} -n s", ["shop"]),
+        ("what-if -f {demo} --namespace ", ["batch", "data", "ingress", "kube-system", "ml", "shop"]),
         ("explain --feature-gates GenericW", ["GenericWorkload=true"]),
         ("simulate --emulated-version 1.36 --feature-gates Gang", ["GangScheduling=true"]),
         ("compare --with-feature-gates SchedulerPop", ["SchedulerPopFromBackoffQ=false"]),
@@ -93,3 +96,11 @@ def test_pods_of_the_live_cluster_are_completed(
     install_kubectl(tmp_path, monkeypatch, f'echo "$@" > "{tmp_path}/flags"; echo pod/web-1; echo pod/db-0')
     assert complete(extender, monkeypatch, "extender explain -n shop we") == ["web-1"]
     assert (tmp_path / "flags").read_text() == "get pods --output=name --request-timeout=3s --namespace=shop\n"
+
+
+def test_namespaces_of_the_live_cluster_are_completed(
+    extender: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    install_kubectl(tmp_path, monkeypatch, f'echo "$@" > "{tmp_path}/flags"; echo namespace/shop; echo namespace/ml')
+    assert complete(extender, monkeypatch, "extender explain --context test -n ") == ["shop", "ml"]
+    assert (tmp_path / "flags").read_text() == "get namespaces --output=name --request-timeout=3s --context=test\n"

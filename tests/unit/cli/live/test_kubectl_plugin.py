@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from extender.cli.live import kubectl_plugin
+from extender.cli.live.completion import COMPLETE_VARIABLE
 from extender.cli.main import COMMANDS
 
+DEMO = str(Path(__file__).parents[4] / "docs" / "examples" / "demo" / "cluster.yaml")
 CLUSTER = """\
 apiVersion: v1
 kind: Node
@@ -74,6 +76,14 @@ def test_every_command_of_the_plugin_is_a_command_of_extender() -> None:
     assert set(kubectl_plugin.COMMANDS.values()) <= set(COMMANDS)
 
 
+@pytest.fixture(autouse=True)
+def keep_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restore the variables that `list_completions` sets."""
+    for name in (COMPLETE_VARIABLE, "COMP_WORDS", "COMP_CWORD"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+
+
 @pytest.mark.parametrize(
     ("words", "completions"),
     [
@@ -83,6 +93,12 @@ def test_every_command_of_the_plugin_is_a_command_of_extender() -> None:
         (["why", "-f", "clu"], [":0"]),
         (["unknown", "x"], [":0"]),
         (["simulate", "x"], [":4"]),
+        (["why", "--feature-gates", "GenericW"], ["GenericWorkload=true", ":4"]),
+        (["why", "-o", ""], ["table", "json", "yaml", ":4"]),
+        (["why", "-f", DEMO, "shop/frontend-5d8c-k"], ["shop/frontend-5d8c-k7wzd", ":4"]),
+        (["why", f"--file={DEMO}", "--namespace=s"], ["shop", ":4"]),
+        (["rebalance", "-f", DEMO, "--for", "batch/i"], ["batch/import", ":4"]),
+        (["what-if", "-f", DEMO, "--drain", "gpu"], ["gpu-a1", "gpu-b1", ":4"]),
     ],
 )
 def test_commands_and_flags_are_completed(words: list[str], completions: list[str]) -> None:
@@ -94,7 +110,7 @@ def test_pods_are_completed_by_kubectl_with_the_flags_of_the_namespace(
 ) -> None:
     install_kubectl(tmp_path, monkeypatch, f'echo "$@" > "{tmp_path}/flags"; echo pod/web-1; echo pod/db-0')
     assert list(kubectl_plugin.list_completions(["why", "-n", "shop", "--context=test", "we"])) == ["web-1", ":4"]
-    assert (tmp_path / "flags").read_text() == ("get pods --output=name --request-timeout=3s -n shop --context=test\n")
+    assert (tmp_path / "flags").read_text().endswith(" --request-timeout=3s --context=test --namespace=shop\n")
 
 
 def test_if_kubectl_fails_there_are_no_completions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
