@@ -95,7 +95,10 @@ class _Commands(TyperGroup):
             return ctx.fail(message) if message else None
         command = typer.main.get_command(_import_command(command_name).app)
         command.name = cmd_name
+        for alias, name in (ctx.obj or {}).items():
+            command.epilog = (command.epilog or "").replace(f"extender {name} ", f"{ctx.info_name} {alias} ")
         set_plain_converters(command)
+        _show_arguments_by_name(command)
         return command
 
     def invoke(self, ctx: Any) -> Any:
@@ -108,6 +111,17 @@ class _Commands(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _show_arguments_by_name(command: Any) -> None:
+    """Show the arguments of *command* as `FILE` in its help; Typer would show `{FILE}` and `FILE <str>`."""
+    for param in command.params:
+        if param.param_type_name == "argument":
+            param.display_type_rich = lambda ctx: ""  # noqa: ARG005
+            if param.required:
+                param.get_usage_pieces = lambda ctx, name=param.metavar: [name]  # noqa: ARG005
+    for subcommand in getattr(command, "commands", {}).values():
+        _show_arguments_by_name(subcommand)
 
 
 def _import_command(name: str) -> Any:

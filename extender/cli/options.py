@@ -107,7 +107,7 @@ EmulatedVersionOption = Annotated[
         f"Default: that of the live cluster or of a recording of `extender record`, or {DEFAULT_RELEASE.version}.",
     ),
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed of the choice between equally good nodes.")]
+SeedOption = Annotated[int, typer.Option(metavar="N", help="Seed of the choice between equally good nodes.")]
 
 # -- the answer
 

@@ -28,7 +28,7 @@ class Shell(Enum):
 
 
 @app.command(epilog=_EPILOG)
-def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
+def completion(shell: Annotated[Shell, typer.Argument(metavar="{bash|zsh|fish}", help="The shell.")]) -> None:
     """Print a script that completes the commands and options of extender in a shell."""
     typer_completion: Any = import_module("typer.completion")  # its stub does not export the function
     script = typer_completion.get_completion_script(

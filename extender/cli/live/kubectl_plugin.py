@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def _format_usage() -> str:
-    lines = [f"  {name:<10}{command_line.COMMANDS[command]}" for name, command in COMMANDS.items()]
+    lines = [f"  {name:<11}{command_line.COMMANDS[command]}" for name, command in COMMANDS.items()]
     return _USAGE.format(commands="\n".join(lines))
 
 

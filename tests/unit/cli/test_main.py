@@ -55,6 +55,22 @@ def test_the_help_of_each_command_has_examples(extender: Command, arguments: tup
     assert "completion" not in out
 
 
+@pytest.mark.parametrize(
+    ("arguments", "usage", "argument"),
+    [
+        ("explain", "extender explain [OPTIONS] [POD]...", "POD  name, namespace/name, pod/name"),
+        ("config check", "extender config check [OPTIONS] FILE", "FILE  YAML or JSON;"),
+        ("completion", "extender completion [OPTIONS] {bash|zsh|fish}", "{bash|zsh|fish}  The shell."),
+    ],
+)
+def test_the_help_has_the_names_of_arguments_without_types(
+    extender: Command, arguments: str, usage: str, argument: str
+) -> None:
+    out = extender(*arguments.split(), "--help")[1]
+    assert out.startswith(f"Usage: {usage}\n")
+    assert f"\nArguments:\n  {argument}" in out
+
+
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"schedule", "serve"}))
 def test_the_text_of_a_help_fits_80_columns(extender: Command, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     """Text is indented by two columns, an example by more. The terminal would break a longer line within a word."""

@@ -62,7 +62,11 @@ def test_the_help_of_a_command_has_the_name_by_which_kubectl_runs_it(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     assert run(monkeypatch, name, "--help") == 0
-    assert capsys.readouterr().out.startswith(f"Usage: kubectl placement {name} [OPTIONS]")
+    out = capsys.readouterr().out
+    assert out.startswith(f"Usage: kubectl placement {name} [OPTIONS]")
+    examples = out.partition("Examples:")[2]
+    assert f"\n    kubectl placement {name} " in examples
+    assert "extender " not in examples
 
 
 def test_an_unknown_command_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
