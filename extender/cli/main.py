@@ -6,6 +6,7 @@ its subcommand is run, so that the other subcommands start fast.
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -69,6 +70,7 @@ Exit status: 0 success, 1 failure, 2 invalid command line or input, or a file th
 (1 for schedule, as in kube-scheduler), 130 after Ctrl-C.
 With --exit-code: 0 all pods fit, 3 a pod has to wait, 4 error."""
 
+_SHORT_FLAG_WITH_VALUE: Final = re.compile(r"(-[A-Za-z])=")
 _FAILED: Final = 1
 _BAD_INPUT: Final = 2
 _INTERRUPTED: Final = 130
@@ -83,6 +85,13 @@ class _Commands(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         set_plain_converters(self)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; `-n=NAME` means `-n NAME`, as in kubectl."""
+        if args[:1] not in (["schedule"], ["serve"]):  # these parse their own flags
+            args = [_SHORT_FLAG_WITH_VALUE.sub(r"\1", arg, count=1) if arg[:1] == "-" else arg for arg in args]
+        remaining: list[str] = super().parse_args(ctx, args)
+        return remaining
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)

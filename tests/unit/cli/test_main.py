@@ -71,6 +71,13 @@ def test_the_help_has_the_names_of_arguments_without_types(
     assert f"\nArguments:\n  {argument}" in out
 
 
+def test_a_short_option_takes_its_value_after_an_equals_sign_as_in_kubectl(extender: Command) -> None:
+    spaced = extender("explain", "-f", "-", "-n", "default", "-o", "yaml", stdin=f"{NODE}\n---\n{POD}")
+    assert spaced[0] == 0
+    assert spaced[1].startswith("kind: Explanation\n")
+    assert extender("explain", "-f=-", "-n=default", "-o=yaml", stdin=f"{NODE}\n---\n{POD}") == spaced
+
+
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"schedule", "serve"}))
 def test_the_text_of_a_help_fits_80_columns(extender: Command, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     """Text is indented by two columns, an example by more. The terminal would break a longer line within a word."""
