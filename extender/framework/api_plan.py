@@ -1,6 +1,6 @@
 """API calls that a plugin returns and the scheduler makes, because plugins do no I/O."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -28,6 +28,9 @@ class ApiCall:
         is_resent: whether a write of unknown outcome is sent again until the server answers. If the server then rejects
             it, `on_written` is called with the current resource version, because an earlier attempt may have been
             executed. The write must have no other effect if it is executed twice.
+        on_conflict: the function that is called after a conflict with the current object in JSON. It updates `body`
+            and returns the calls to make before this one is made again, or an error message. It may raise
+            `DecodeError`. None: a conflict is an error.
     """
 
     verb: str
@@ -39,6 +42,7 @@ class ApiCall:
     strategic: bool = False
     on_written: Callable[[str], None] = field(default=ignore_version, compare=False)
     is_resent: bool = False
+    on_conflict: "Callable[[bytes], Sequence[ApiCall] | str] | None" = field(default=None, compare=False)
 
 
 _DEADLINE_EXCEEDED = error_status("context deadline exceeded")

@@ -1,7 +1,7 @@
 """Write to the API server: make the API calls of plugins and of the scheduler, and record events."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Final
@@ -12,6 +12,7 @@ from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import Group
 from extender.client.errors import (
     ApiError,
+    ConflictError,
     FencedError,
     InvalidResponseError,
     NotFoundError,
@@ -39,6 +40,10 @@ from extender.scheduler.leadership import Leadership
 
 _STRATEGIC_MERGE_KINDS: Final = ("Pod", "PodGroup")
 """Kinds whose status gets a strategic merge patch, which keeps the conditions of other writers."""
+
+_CONFLICT_RETRIES: Final = 4
+_CONFLICT_RETRY_DELAY: Final = 0.01
+"""Seconds after a conflict. Source: client-go/util/retry/util.go, DefaultRetry (1.37)."""
 
 
 def do_nothing(*_: object) -> None:
@@ -99,7 +104,7 @@ class ApiWriter:
 
         self.in_flight_call_count += 1
         try:
-            response = await self._send(api_call, may_act, may_resend)
+            response = await self._send_with_changes(api_call, may_act, may_resend)
             if api_call.on_written is not ignore_version:
                 api_call.on_written(_get_resource_version(response))
         except ApiError as error:
@@ -108,6 +113,45 @@ class ApiWriter:
             await self._resend(api_call)
         finally:
             self.in_flight_call_count -= 1
+
+    async def _send_with_changes(
+        self, api_call: ApiCall, may_act: Callable[[], bool], may_resend: ResendCondition
+    ) -> bytes:
+        """Send the request and return the response's body. After a conflict, adapt the call to the current object.
+
+        Source: client-go/util/retry/util.go, RetryOnConflict (1.37).
+        """
+        for _ in range(_CONFLICT_RETRIES):
+            try:
+                return await self._send(api_call, may_act, may_resend)
+            except ConflictError:
+                if api_call.on_conflict is None:
+                    raise
+                await asyncio.sleep(_CONFLICT_RETRY_DELAY)
+                await self._adapt(api_call, api_call.on_conflict, may_act)
+        return await self._send(api_call, may_act, may_resend)
+
+    async def _adapt(
+        self,
+        api_call: ApiCall,
+        on_conflict: Callable[[bytes], Sequence[ApiCall] | str],
+        may_act: Callable[[], bool],
+    ) -> None:
+        """Read the object of *api_call* again, call *on_conflict* and make the calls that it returns.
+
+        Raises:
+            ApiError: a call failed, or *on_conflict* returned a message. *api_call* was not executed.
+        """
+        namespace, name = api_call.namespace, api_call.name
+        try:
+            current_object = await self.writer.get(self._get_kind(api_call.kind), namespace, name)
+            result = on_conflict(current_object)
+            for call in () if isinstance(result, str) else result:
+                call.on_written(_get_resource_version(await self._send_with_changes(call, may_act, allow_resend)))
+        except (ApiError, DecodeError) as error:
+            raise ApiError(f"update {api_call.kind} {namespace}/{name} after conflict: {error}") from error
+        if isinstance(result, str):
+            raise ApiError(result)
 
     async def _resend(self, api_call: ApiCall) -> None:
         """Send a write of unknown outcome again until the API server answers.

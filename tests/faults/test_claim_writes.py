@@ -1,6 +1,7 @@
 """Lost responses to the writes of claims: a device is never allocated to two claims."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -71,8 +72,25 @@ def test_a_device_is_not_allocated_again_while_the_outcome_of_its_allocation_is_
     run(scenario)
 
 
-def test_the_status_of_a_claim_is_written_with_the_version_that_its_finalizer_has() -> None:
-    """A claim that another scheduler allocates between both writes is not overwritten."""
+@pytest.mark.parametrize(
+    ("change", "subresource", "reserved_for", "status_writes"),
+    [
+        pytest.param(lambda _: {"annotations": {"writer": "other"}}, "", ["a"], 2, id="annotated"),
+        pytest.param(lambda _: {"finalizers": None}, "", ["a"], 2, id="the finalizer was removed"),
+        # The rejected write, the call of Unreserve, and the reservation of the second attempt.
+        pytest.param(lambda allocation: allocation, "status", ["other", "a"], 3, id="allocated by another scheduler"),
+    ],
+)
+def test_the_status_of_a_claim_that_changes_meanwhile_is_written_again_unless_it_was_allocated(
+    change: Callable[[Any], Any], subresource: str, reserved_for: list[str], status_writes: int
+) -> None:
+    """kube-scheduler does the same.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.bindClaim (1.37).
+    """
+    result = {"request": "gpu", "driver": DRIVER, "pool": "n1", "device": "gpu-0"}
+    consumer = {"resource": "pods", "name": "other", "uid": "other"}
+    allocation = {"allocation": {"devices": {"results": [result]}}, "reservedFor": [consumer]}
 
     async def scenario(harness: FaultHarness) -> None:
         create_claims_for_one_device(harness, "a")
@@ -80,11 +98,13 @@ def test_the_status_of_a_claim_is_written_with_the_version_that_its_finalizer_ha
         harness.server.faults.add(Fault(FaultKind.DELAY, "patch", "resourceclaims/status", delay_seconds=5, times=1))
         make_pod_with_claim(harness, "a")
         await harness.wait_until(lambda: bool(harness.recorder.requests("PATCH", "/resourceclaims/a/status")))
-        annotated = {"metadata": {"annotations": {"writer": "other"}}}
-        harness.server.api.patch(CLAIMS, "default", "a", annotated)
+        key = "status" if subresource else "metadata"
+        harness.server.api.patch(CLAIMS, "default", "a", {key: change(allocation)}, subresource=subresource)
         await harness.wait_until_consistent()
-        # The rejected write, the call of Unreserve, and the write of the second attempt.
-        assert len(harness.recorder.requests("PATCH", "/resourceclaims/a/status")) == 3
+        (claim,) = harness.server.api.list_objects(CLAIMS)
+        assert [entry["name"] for entry in claim["status"]["reservedFor"]] == reserved_for
+        assert claim["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
+        assert len(harness.recorder.requests("PATCH", "/resourceclaims/a/status")) == status_writes
 
     run(scenario)
 

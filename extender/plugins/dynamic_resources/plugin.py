@@ -66,6 +66,7 @@ from extender.framework.pod_group_points import DryRunGenerator
 from extender.framework.status import Code, Reason, Rejection, Status, error_status, reject_all, unresolvable_status
 from extender.plugins.dynamic_resources import api_calls, deallocation
 from extender.plugins.dynamic_resources.args import DynamicResourcesArgs, are_binding_conditions_enabled
+from extender.plugins.dynamic_resources.claim_binding import bind_claims
 from extender.plugins.dynamic_resources.filter import FilterContext, find_rejections
 from extender.plugins.dynamic_resources.node_resources import copy_with_claim_statuses
 from extender.plugins.dynamic_resources.pod_claims import (
@@ -367,7 +368,7 @@ class DynamicResources:
             return ApiPlan()
         now = self._clock.now() if self._binding_conditions_enabled else None
         allocated = self._allocator.allocated_devices
-        binding_plan = api_calls.bind_claims(state, snapshot, now, allocated, workload_claims=self._workload_claims)
+        binding_plan = bind_claims(state, snapshot, now, allocated, workload_claims=self._workload_claims)
         if isinstance(binding_plan, str):
             return error_status(binding_plan)
         calls, claims = binding_plan

@@ -1,10 +1,12 @@
 """The client calls for the API calls of plugins and the scheduler."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from extender.api.codec import DecodeError
 from extender.client.errors import ApiError, ConflictError, FencedError, NotFoundError, ServerError, UnreachableError
 from extender.client.events import Event
 from extender.client.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
@@ -176,6 +178,54 @@ def test_a_rejected_write_of_an_object_that_is_gone_has_no_version() -> None:
 
 def test_a_write_that_must_not_be_repeated_is_sent_once() -> None:
     assert write_claim(LOST, is_resent=False) == (["patch"], [], LOST)
+
+
+def write_changed_claim(*responses: bytes | ApiError) -> tuple[list[str], list[str], str]:
+    """Patch a claim that was changed meanwhile; return the methods that were sent, the versions, and the error.
+
+    After a conflict another patch is made first. Version 13 is an error.
+    """
+    writer, versions = ScriptedWriter(*responses), list[str]()
+    other_call = ApiCall("patch", "ResourceClaim", "default", "gpu", {}, on_written=versions.append)
+
+    def adapt(current_object: bytes) -> tuple[ApiCall, ...] | str:
+        if current_object == PAGE:
+            raise DecodeError("", "no JSON")
+        return "the claim was allocated" if current_object == make_object("13") else (other_call,)
+
+    api_call = replace(other_call, subresource="status", is_resent=True, on_conflict=adapt)
+    message = ""
+    try:
+        run_virtually(ApiWriter(writer, AlwaysLeader()).call(api_call))  # type: ignore[arg-type]
+    except ApiError as error:
+        message = str(error)
+    assert not writer.responses
+    return writer.methods, versions, message
+
+
+RETRY = [make_object("8"), make_object("9")]
+AFTER_CONFLICT = "update ResourceClaim default/gpu after conflict: "
+
+
+@pytest.mark.parametrize(
+    ("responses", "methods", "versions", "message"),
+    [
+        ([CONFLICT, *RETRY, make_object("10")], "patch get patch patch", "9 10", ""),
+        ([*[CONFLICT, *RETRY] * 2, make_object("10")], "patch get patch patch get patch patch", "9 9 10", ""),
+        ([CONFLICT, *RETRY, LOST, make_object("10")], "patch get patch patch patch", "9 10", ""),
+        ([*[CONFLICT, *RETRY] * 4, CONFLICT], "patch get patch " * 4 + "patch", "9 9 9 9", str(CONFLICT)),
+        ([CONFLICT, make_object("13")], "patch get", "", "the claim was allocated"),
+        ([CONFLICT, PAGE], "patch get", "", AFTER_CONFLICT + "no JSON"),
+        ([CONFLICT, LOST], "patch get", "", AFTER_CONFLICT + str(LOST)),
+        ([CONFLICT, make_object("8"), LOST], "patch get patch", "", AFTER_CONFLICT + str(LOST)),
+    ],
+    ids=["written", "changed twice", "lost", "changed five times", "cannot be written", "no object", "cannot be read",
+         "another call fails"],
+)  # fmt: skip
+def test_a_write_is_adapted_to_the_current_object_after_a_conflict(
+    responses: list[bytes | ApiError], methods: str, versions: str, message: str
+) -> None:
+    assert write_changed_claim(*responses) == (methods.split(), versions.split(), message)
 
 
 class FakeBroadcaster:

@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.api.kinds.devices import ResourceClaim
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.config.feature_gates import FeatureGates
@@ -123,85 +122,6 @@ def test_a_claim_that_was_allocated_meanwhile_is_not_in_flight(uid: str, is_free
     assert (rejections == ()) is is_free
 
 
-def test_an_allocation_is_written_after_the_finalizer() -> None:
-    claim = make_claim("one", {"r": {}}, metadata={"resourceVersion": "7"})
-    plan = plan_pre_bind(make_plugin(), make_cache(claim), make_pod_with_claims("one"))
-
-    finalizer, status = plan.calls
-    assert (finalizer.verb, finalizer.kind, finalizer.namespace, finalizer.name, finalizer.subresource) == (
-        "patch", "ResourceClaim", "default", "one", "",
-    )  # fmt: skip
-    assert finalizer.body == {
-        "metadata": {
-            "uid": "uid-one",
-            "resourceVersion": "7",
-            "finalizers": ["resource.kubernetes.io/delete-protection"],
-        }
-    }
-    assert (status.verb, status.name, status.subresource) == ("patch", "one", "status")
-    finalizer.on_written("8")
-    assert status.is_resent
-    assert status.body == {
-        "metadata": {"uid": "uid-one", "resourceVersion": "8"},
-        "status": {
-            "allocation": {
-                "devices": {"results": [{"request": "r", "driver": DRIVER, "pool": "pool", "device": "d0"}]},
-                "nodeSelector": {
-                    "nodeSelectorTerms": [
-                        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
-                    ]
-                },
-                "allocationTimestamp": STAMP,
-            },
-            "reservedFor": [{"resource": "pods", "name": "pod", "uid": "uid-default-pod"}],
-        },
-    }
-    assert (plan.wait_condition, plan.timeout) == (None, 0.0)
-
-
-def test_an_allocated_claim_is_only_reserved() -> None:
-    other = {"resource": "pods", "name": "other", "uid": "other"}
-    claim = make_allocated_claim("one", ["d0"], allocation={"allocationTimestamp": STAMP}, reservedFor=[other])
-    plan = plan_pre_bind(make_plugin(), make_cache(claim), make_pod_with_claims("one"))
-    (status,) = plan.calls
-    assert status.strategic
-    assert status.body == {
-        "metadata": {"uid": "uid-one"},
-        "status": {"reservedFor": [{"resource": "pods", "name": "pod", "uid": "uid-default-pod"}]},
-    }
-
-
-def test_a_claim_that_is_reserved_already_needs_no_call() -> None:
-    claim = make_allocated_claim(
-        "one", ["d0"], reservedFor=[{"resource": "pods", "name": "pod", "uid": "uid-default-pod"}]
-    )
-    assert plan_pre_bind(make_plugin(), make_cache(claim), make_pod_with_claims("one")) == ApiPlan()
-
-
-@pytest.mark.parametrize(
-    ("update", "message"),
-    [
-        pytest.param(
-            lambda cache: cache.remove_object(ResourceClaim, "default/one"),
-            "claim default/one got deleted in the meantime",
-            id="deleted",
-        ),
-        pytest.param(
-            lambda cache: cache.add_or_update_object(make_allocated_claim("one", ["d1"])),
-            "claim default/one got allocated elsewhere in the meantime",
-            id="allocated",
-        ),
-    ],
-)
-def test_a_claim_that_changed_since_pre_filter_fails_the_binding(update: Any, message: str) -> None:
-    cache = make_cache(make_claim("one", {"r": {}}))
-    plugin, pod_info = make_plugin(), make_pod_info(make_pod_with_claims("one"), cache)
-    state = run_filter(plugin, pod_info, cache)
-    plugin.reserve(pod_info, "n", cache.snapshot(), state)
-    update(cache)
-    assert plugin.pre_bind(pod_info, "n", cache.snapshot(), state) == error_status(message)
-
-
 def test_binding_conditions_are_waited_for() -> None:
     device = {"bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}
     cache = make_cache(make_claim("one", {"r": {}}), devices={"d0": device})
@@ -237,43 +157,6 @@ def test_binding_conditions_are_waited_for() -> None:
     assert check_wait(("ready", "True"), ("broken", "True")) == error_status(failed)
     clock.time += 601
     assert check_wait() == error_status("device binding timeout: claim=one")
-
-
-def test_extended_resources_get_a_claim_and_a_pod_status() -> None:
-    cache = make_cache(make_device_class("served", extendedResourceName="example.com/gpu"))
-    plan = plan_pre_bind(make_plugin(), cache, make_pod(requests={"example.com/gpu": "2"}))
-
-    create, status, pod = plan.calls
-    name = create.name
-    assert name.startswith("pod-extended-resources-")
-    assert len(name) == len("pod-extended-resources-") + 5
-    assert (create.verb, create.kind) == ("create", "ResourceClaim")
-    assert create.body["metadata"] == {
-        "name": name,
-        "namespace": "default",
-        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
-        "finalizers": ["resource.kubernetes.io/delete-protection"],
-        "ownerReferences": [
-            {"apiVersion": "v1", "kind": "Pod", "name": "pod", "uid": "uid-default-pod", "controller": True}
-        ],
-    }
-    exactly = {"deviceClassName": "served", "allocationMode": "ExactCount", "count": 2}
-    assert create.body["spec"] == {"devices": {"requests": [{"name": "container-0-request-0", "exactly": exactly}]}}
-    devices = [entry["device"] for entry in status.body["status"]["allocation"]["devices"]["results"]]
-    assert (status.name, status.subresource, devices) == (name, "status", ["d0", "d1"])
-    assert (pod.kind, pod.name, pod.subresource) == ("Pod", "pod", "status")
-    assert pod.body["status"]["extendedResourceClaimStatus"] == {
-        "requestMappings": [
-            {"containerName": "app", "resourceName": "example.com/gpu", "requestName": "container-0-request-0"}
-        ],
-        "resourceClaimName": name,
-    }
-
-
-def test_extended_resources_of_a_device_plugin_need_no_claim() -> None:
-    device_class = make_device_class("served", extendedResourceName="example.com/gpu")
-    cache = make_cluster(make_node("n", allocatable={"example.com/gpu": "2"}), device_class)
-    assert plan_pre_bind(make_plugin(), cache, make_pod(requests={"example.com/gpu": "2"})) == ApiPlan()
 
 
 def test_pre_bind_pre_flight_skips_pods_without_claims() -> None:
