@@ -30,6 +30,12 @@ _WHOLE_CLUSTER = "cluster"
 Source: pkg/scheduler/framework/preemption/executor.go, Executor.actuatePodGroupPreemption (1.36).
 """
 
+_RETRY_SECONDS = 10.0
+"""Seconds until a pod is retried after a failed call of PostFilter.
+
+kube-scheduler retries it after an event, or after five minutes.
+"""
+
 
 EvictionPlan = Candidate | GroupPreemptionPlan
 """The victims to evict, for a pod or for a group."""
@@ -90,7 +96,7 @@ def execute_post_filter_plans(context: SchedulerContext, pod: Pod, plans: Iterab
     """Execute the plans that PostFilter plugins returned for *pod*, in the background.
 
     The victims of the best candidate of a `PreemptionPlan` are evicted. The calls of an `ApiPlan`, such as the
-    deallocation of a claim, are made in order. If a call fails, the pod is activated, so that it is retried.
+    deallocation of a claim, are made in order. If a call fails, the pod is activated after `_RETRY_SECONDS`.
 
     Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync;
     pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PostFilter (1.36).
@@ -109,9 +115,9 @@ async def _make_calls(context: SchedulerContext, pod: Pod, plan: ApiPlan) -> Non
     try:
         for api_call in plan.calls:
             await context.api.call(api_call)
-    except ApiError as error:
+    except Exception as error:  # noqa: BLE001  after an invalid call of a plugin, too, the pod must be retried
         log.warning("PostFilter of pod %s failed: %s", pod.key, error)
-        _activate_pods(context, (pod,))
+        asyncio.get_running_loop().call_later(_RETRY_SECONDS, _activate_pods, context, (pod,))
 
 
 def _activate_pods(context: SchedulerContext, pods: Iterable[Pod]) -> None:

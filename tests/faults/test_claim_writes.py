@@ -130,3 +130,24 @@ def test_pods_that_share_a_claim_are_reserved_at_the_same_time() -> None:
         assert len(harness.recorder.requests("PATCH", "/resourceclaims/a/status")) == 4
 
     run(scenario)
+
+
+@pytest.mark.parametrize("code", [403, 500])
+def test_a_deallocation_that_fails_is_tried_again_every_ten_seconds(code: int) -> None:
+    """Each failure had activated the pod at once: hundreds of attempts in a second."""
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gone"]}]}]
+    result = {"request": "gpu", "driver": DRIVER, "pool": "gone", "device": "gpu-0"}
+    allocation = {"nodeSelector": {"nodeSelectorTerms": terms}, "devices": {"results": [result]}}
+
+    async def scenario(harness: FaultHarness) -> None:
+        create_claims_for_one_device(harness, "a")
+        harness.server.api.patch(CLAIMS, "default", "a", {"status": {"allocation": allocation}}, subresource="status")
+        await harness.start_leader("DynamicResources", **LONG_LEASE)
+        harness.server.faults.add(Fault(FaultKind.STATUS, "patch", "resourceclaims/status", code=code))
+        make_pod_with_claim(harness, "a")
+        await asyncio.sleep(35)
+        assert len(harness.recorder.requests("PATCH", "/resourceclaims/a/status")) == 4
+        harness.server.faults.clear()
+        await harness.wait_until_consistent()
+
+    run(scenario)
