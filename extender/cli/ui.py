@@ -6,15 +6,13 @@ import logging
 import shlex
 import sys
 import webbrowser
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
-from fastapi import FastAPI
 
 from extender.app.pages.what_if_answers import make_answers
 from extender.app.startup import StartError, handle_signals, open_listening_socket, wait_until_stopped
@@ -24,7 +22,7 @@ from extender.cli.recording_options import make_offline_runtime, read_inputs, re
 from extender.cli.terminal import ProgressBar, write_error
 from extender.serving.http_server import format_listener_url, serve_http
 from extender.serving.serving_options import ServingOptions
-from extender.ui.mounted_pages import do_nothing
+from extender.ui.mounted_pages import OpenPages
 from extender.ui.pages import PREFIX, make_app
 from extender.ui.recorded_source import RecordedSource
 from extender.ui.response_headers import HostCheckMiddleware, ResponseHeadersMiddleware
@@ -43,20 +41,6 @@ Examples:
 The pages are served on loopback only. Ctrl-C ends the command."""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _OpenPages:
-    """The pages while they are open.
-
-    Attributes:
-        close: ends the streams of the pages, before the server stops.
-        watches: the task that watches the cluster; None for a recording.
-    """
-
-    app: FastAPI
-    close: Callable[[], None] = do_nothing
-    watches: asyncio.Task[None] | None = None
 
 
 @app.command(epilog=_EPILOG)
@@ -99,7 +83,7 @@ def ui(
 @contextlib.asynccontextmanager
 async def _open_recorded_pages(
     files: list[str], input_options: InputOptions, options: str, *, verbose: bool
-) -> AsyncIterator[_OpenPages]:
+) -> AsyncIterator[OpenPages]:
     """Open the pages of a recorded cluster.
 
     Raises:
@@ -110,14 +94,14 @@ async def _open_recorded_pages(
         inputs = read_inputs(files, input_options.config, input_options.feature_gates, input_options.emulated_versions)
         setup, runtime = inputs.setup, make_offline_runtime(verbose=verbose)
         source = RecordedSource(inputs.recording, setup.profiles, runtime, setup.gates, options)
-        answers = make_answers(source, lambda: setup, is_live=False)
-    yield _OpenPages(make_app(source, answers=answers))
+        answers = make_answers(source, lambda: setup)
+    yield OpenPages(make_app(source, answers=answers))
 
 
 @contextlib.asynccontextmanager
 async def _open_watched_pages(
     cluster_options: ClusterOptions, input_options: InputOptions, options: str, *, verbose: bool
-) -> AsyncIterator[_OpenPages]:
+) -> AsyncIterator[OpenPages]:
     """Open the pages of the live cluster, and follow it.
 
     Raises:
@@ -141,7 +125,7 @@ async def _open_watched_pages(
         progress_bar.erase()
         for line in pages.list_problems():
             write_error(line)
-        yield _OpenPages(pages.app, pages.close, pages.watches)
+        yield pages
 
 
 def _format_options(
@@ -159,7 +143,7 @@ def _format_options(
     return " ".join(f"{flag} {shlex.quote(value)}" for flag, value in options)
 
 
-async def _serve(opening: AbstractAsyncContextManager[_OpenPages], port: int, *, opens_browser: bool) -> None:
+async def _serve(opening: AbstractAsyncContextManager[OpenPages], port: int, *, opens_browser: bool) -> None:
     """Serve the pages until a signal.
 
     Raises:

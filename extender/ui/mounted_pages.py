@@ -1,8 +1,10 @@
-"""ASGI middleware that serves the pages under `/ui/` beside another application."""
+"""The pages while they are open, and ASGI middleware that serves the pages under `/ui/` beside another application."""
 
-from collections.abc import Callable, Iterable
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from extender.ui.pages import PREFIX
@@ -10,6 +12,22 @@ from extender.ui.pages import PREFIX
 
 def do_nothing() -> None:
     """Do nothing, because the pages have no streams."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPages:
+    """The pages of `extender ui` while they are open.
+
+    Attributes:
+        close: ends the streams of the pages, before the server stops.
+        list_problems: returns a line for each missing right and each lost watch.
+        watches: the task that watches the cluster, which ends only after an internal error; None for a recording.
+    """
+
+    app: FastAPI
+    close: Callable[[], None] = do_nothing
+    list_problems: Callable[[], Sequence[str]] = tuple
+    watches: asyncio.Task[None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,34 @@
-"""The interface between the pages and a cluster, recorded or live."""
+"""The cluster behind the pages: the cache of a running scheduler or extender."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
-from extender.analysis.explain import PodReport
+import msgspec
+
+from extender.analysis.alike_pods import group_alike_pods
+from extender.analysis.explain import PodReport, add_missing_kinds, report_assigned_pod, report_pod
+from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.pending_pods import list_pending_pods
+from extender.analysis.pod_group_outcome import PodGroupSimulator
+from extender.analysis.pod_selection import PodFinder
 from extender.api.kinds.pod import Pod
+from extender.api.scheme import KINDS
+from extender.basics.visible_text import make_value_visible
+from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
-from extender.ui.waiting_view import AlikePods
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.profiles import Profile
+from extender.ui.cluster_document import make_cluster_document
+from extender.ui.waiting_view import AlikePods, describe_waiting_pods
+
+REFRESH_SECONDS: Final = 5.0
+"""How long the contents of the pages Cluster and Waiting pods are reused, by all readers together."""
+
+_FIRST_VERSIONS: Final = 1 << 48
+"""The number of possible first versions. JavaScript counts exactly up to 2^53."""
+
 
 _EXPLAINED_NODES_PER_PAGE: Final = 100_000
 """The limit of the number of entries on a page of waiting pods, times the number of nodes."""
@@ -14,8 +36,55 @@ _EXPLAINED_NODES_PER_PAGE: Final = 100_000
 _MIN_ENTRIES_PER_PAGE, _MAX_ENTRIES_PER_PAGE = 10, 200
 
 
-class PageSource(Protocol):
-    """Provides the contents of the pages.
+@dataclass(frozen=True, slots=True)
+class ClusterAccess:
+    """How a process reads a live cluster. The default is for one that reads everything, with the default kubeconfig.
+
+    Attributes:
+        command_options: the options that select the same cluster and configuration on the command line.
+        list_problems: returns a line for each missing right and each lost watch; none while all is well.
+        get_unreadable_kinds: returns the kinds that could not be read, such as `PersistentVolumeClaim`, with the
+            reason.
+    """
+
+    command_options: str = ""
+    list_problems: Callable[[], Sequence[str]] = tuple
+    get_unreadable_kinds: Callable[[], Mapping[str, str]] = dict
+
+
+@dataclass(frozen=True, slots=True)
+class _ClusterState:
+    """The cluster at a point in time: the contents of the pages Cluster and Waiting pods."""
+
+    number: int
+    version: int
+    time: float
+    profiles: Mapping[str, Profile]
+    revisions: Sequence[int]
+    cluster_values: Mapping[str, Any]
+    cluster_document: bytes
+    problems: Sequence[str]
+    waiting_pods: Sequence[Sequence[Pod]]
+    other_pods: Sequence[Pod]
+    entries: dict[str, AlikePods] = field(default_factory=dict)
+
+
+def _is_same(state: _ClusterState, other: _ClusterState) -> bool:
+    """Return whether the pages Cluster and Waiting pods show the same for both states."""
+    return (
+        state.cluster_document == other.cluster_document
+        and state.problems == other.problems
+        and state.waiting_pods == other.waiting_pods
+        and state.other_pods == other.other_pods
+        and state.revisions == other.revisions
+        and state.profiles == other.profiles
+    )
+
+
+class PageSource:
+    """Provides the contents of the pages from a cache that changes. `RecordedSource` does so for a recorded cluster.
+
+    It never writes to the cache. Plugins run on runtimes of their own, so plugin metrics do not count the pages.
 
     Attributes:
         title: the name of the cluster.
@@ -23,42 +92,114 @@ class PageSource(Protocol):
         is_live: whether the cluster changes.
     """
 
-    title: str
-    command_options: str
-    is_live: bool
+    def __init__(
+        self,
+        title: str,
+        cache: Cache,
+        get_profiles: Callable[[], Mapping[str, Profile]],
+        make_runtime: Callable[[], PluginRuntime],
+        get_time: Callable[[], float],
+        access: ClusterAccess | None = None,
+    ) -> None:
+        """Create the source without reading the cache.
+
+        *get_time* returns monotonic seconds. *access* is how the process reads the cluster; None: it can read
+        everything.
+        """
+        self._access = access or ClusterAccess()
+        self.title, self.command_options, self.is_live = title, self._access.command_options, True
+        self._cache, self._get_profiles, self._make_runtime = cache, get_profiles, make_runtime
+        self._get_time = get_time
+        self._last_state: _ClusterState | None = None
+        # A page that is open while the process restarts must not find its version again.
+        self._first_version = secrets.randbelow(_FIRST_VERSIONS)
 
     def get_snapshot(self) -> Snapshot:
         """Return the snapshot of the cluster. The caller must not keep it."""
+        return self._cache.snapshot()
 
-    def get_cluster_document(self) -> bytes:
-        """Return the document of the page Cluster as JSON; see `make_cluster_document`."""
+    def _get_state(self) -> _ClusterState:
+        now, last_state = self._get_time(), self._last_state
+        if last_state is None or now - last_state.time >= REFRESH_SECONDS:
+            self._last_state = self._make_state(now, last_state)
+            return self._last_state
+        return last_state
+
+    def _make_state(self, now: float, last_state: _ClusterState | None) -> _ClusterState:
+        profiles = self._get_profiles()
+        pods = list_pending_pods(self._cache, profiles)
+        waiting_pods = group_alike_pods(pods, self._cache.make_pod_info, profiles)
+        other_pods = list_pending_pods(self._cache, self._list_other_schedulers(profiles))
+        with self._cache.read() as snapshot:
+            values = make_value_visible(make_cluster_document(snapshot))
+            revisions = [snapshot.revision(kind) for kind in KINDS.values()]
+        document, problems = msgspec.json.encode(values), list(self._access.list_problems())
+        state = _ClusterState(
+            0, self._first_version, now, profiles, revisions, values, document, problems, waiting_pods, other_pods
+        )
+        if last_state is None:
+            return state
+        return replace(
+            state, number=last_state.number + 1, version=last_state.version + (not _is_same(state, last_state))
+        )
+
+    def _list_other_schedulers(self, profiles: Mapping[str, Profile]) -> set[str]:
+        return {pod.spec.scheduler_name for pod in self._cache.pending_pods.values()} - profiles.keys()
 
     def get_state_id(self) -> int:
         """Return the number of the state that the pages Cluster and Waiting pods show; equal only for equal states."""
+        return self._get_state().number
 
     def get_version(self) -> int:
         """Return the number of the last change that these pages would show."""
+        return self._get_state().version
+
+    def get_cluster_document(self) -> bytes:
+        """Return the document of the page Cluster as JSON; see `make_cluster_document`."""
+        return self._get_state().cluster_document
 
     def get_totals(self) -> Sequence[Mapping[str, Any]]:
         """Return the use of each resource in the whole cluster; see `make_cluster_document`."""
+        totals: Sequence[Mapping[str, Any]] = self._get_state().cluster_values["totals"]
+        return totals
 
     def list_problems(self) -> Sequence[str]:
         """Return a line for each right that is missing and each watch that is lost; none while all is well."""
+        return self._access.list_problems()
 
     def get_node_names(self) -> Mapping[str, str]:
         """Return the node name of each pod by key, `namespace/name`; an empty name for a pending pod."""
+        node_names = {pod.key: "" for pod in self._cache.pending_pods.values()}
+        return node_names | {pod.key: pod.node_name for pod in self._cache.assigned_pods.values()}
 
     def list_pods(self) -> Iterable[Pod]:
         """Return all pods, pending and assigned."""
+        yield from self._cache.pending_pods.values()
+        for pod in self._cache.assigned_pods.values():
+            yield pod.pod
+
+    def fork_cache(self) -> Cache:
+        """Return a copy of the cluster that may be changed."""
+        return self._cache.fork()
 
     def list_waiting_pods(self) -> Sequence[Sequence[Pod]]:
         """Return the pending pods in groups. The pods of a group have the same explanation."""
+        return self._get_state().waiting_pods
 
     def list_pods_of_other_schedulers(self) -> Sequence[Pod]:
         """Return the pending pods whose schedulers have no profile here, and which are not explained."""
+        return self._get_state().other_pods
 
     def describe_waiting_pods(self, pods: Sequence[Pod]) -> AlikePods:
-        """Return the entry of a group of `list_waiting_pods` for the page Waiting pods."""
+        """Return the entry of a group of `list_waiting_pods` for the page Waiting pods.
+
+        Raises:
+            InputError: the scheduler of the pods no longer has a profile.
+        """
+        entries, key = self._get_state().entries, pods[0].key
+        if key not in entries:
+            entries[key] = describe_waiting_pods(self.explain_pending_pod(pods[0]), pods)
+        return entries[key]
 
     def explain(self, key: str) -> tuple[Pod, PodReport]:
         """Return the pod with the key `namespace/name`, and its explanation.
@@ -66,6 +207,43 @@ class PageSource(Protocol):
         Raises:
             InputError: the pod is unknown, has finished, or belongs to a scheduler without a profile.
         """
+        pending_pod = next((pod for pod in self._cache.pending_pods.values() if pod.key == key), None)
+        if pending_pod is not None:
+            return pending_pod, self.explain_pending_pod(pending_pod)
+        assigned_pod = next((pod for pod in self._cache.assigned_pods.values() if pod.key == key), None)
+        if assigned_pod is None:
+            namespace, _, name = key.partition("/")
+            _, message = PodFinder(self.list_pods()).find(name, namespace)
+            raise self._make_error(key, message if "did you mean" in message else f"{message}, or it has finished")
+        profile = self._find_profile(assigned_pod.pod)
+        report = report_assigned_pod(assigned_pod, self._cache.snapshot(), profile, self._make_runtime())
+        return assigned_pod.pod, self._add_missing_kinds(report, assigned_pod.pod, profile)
+
+    def explain_pending_pod(self, pod: Pod) -> PodReport:
+        """Explain a pending pod.
+
+        Raises:
+            InputError: the scheduler of the pod has no profile.
+        """
+        profile, runtime = self._find_profile(pod), self._make_runtime()
+        simulator = PodGroupSimulator(self._cache, self._get_profiles(), runtime)
+        return self._add_missing_kinds(report_pod(pod, self._cache, profile, runtime, simulator), pod, profile)
+
+    def _add_missing_kinds(self, report: PodReport, pod: Pod, profile: Profile) -> PodReport:
+        unreadable_kinds = self._access.get_unreadable_kinds()
+        read_kinds = {kind.__name__ for kind in KINDS.values()} - unreadable_kinds.keys()
+        return add_missing_kinds(report, pod, profile, read_kinds, unreadable_kinds)
+
+    def _find_profile(self, pod: Pod) -> Profile:
+        profile = self._get_profiles().get(pod.spec.scheduler_name)
+        if profile is None:
+            raise self._make_error(
+                pod.key, f'waits for scheduler "{pod.spec.scheduler_name}", which has no profile here'
+            )
+        return profile
+
+    def _make_error(self, key: str, message: str) -> InputError:
+        return InputError([InputErrorLine(SourceLocation(self.title), message, f"Pod {key}")])
 
 
 def get_entries_per_page(node_count: int) -> int:

@@ -1,34 +1,23 @@
-"""The recorded cluster behind the pages: its snapshot, its waiting pods, and the explanations of its pods."""
+"""The recorded cluster behind the pages."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
-
-import msgspec
 
 from extender.analysis.explain import PodExplainer, PodReport
 from extender.analysis.pending_pods import find_pods, list_pods_of_other_schedulers
 from extender.analysis.pod_selection import ALL_PENDING_PODS
 from extender.analysis.recorded_cluster import Recording, load_cache
 from extender.api.kinds.pod import Pod
-from extender.basics.visible_text import make_value_visible
 from extender.cache.cache import Cache
-from extender.cache.snapshot import Snapshot
 from extender.config.feature_gates import FeatureGates
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
-from extender.ui.cluster_document import make_cluster_document
-from extender.ui.waiting_view import AlikePods, describe_waiting_pods
+from extender.ui.page_source import ClusterAccess, PageSource
 
 
-class RecordedSource:
-    """Provides the contents of the pages for a recorded cluster, which does not change (implements `PageSource`).
+class RecordedSource(PageSource):
+    """Provides the contents of the pages for a recorded cluster, which does not change.
 
     The entries of the page Waiting pods are cached: 20 of them take two seconds for a cluster of 5,000 nodes.
-
-    Attributes:
-        title: the names of the files.
-        command_options: the options that select the same cluster and configuration on the command line.
-        is_live: false, because a recording does not change.
     """
 
     def __init__(
@@ -39,49 +28,26 @@ class RecordedSource:
         gates: FeatureGates,
         command_options: str = "",
     ) -> None:
-        """Load the recording."""
-        self.title = ", ".join(recording.sources)
-        self.command_options, self.is_live = command_options, False
+        """Load the recording; the names of its files are the title."""
         self._recording, self._profiles, self._gates = recording, profiles, gates
         self._whole_cache: Cache | None = None
         self._explainer = PodExplainer(recording, ALL_PENDING_PODS, profiles, tuple(profiles), runtime, gates)
-        self._pods_of_other_schedulers = list_pods_of_other_schedulers(recording, profiles)
-        self._node_names = {obj.key: obj.spec.node_name for obj in recording.objects if isinstance(obj, Pod)}
-        self._entries: dict[str, AlikePods] = {}
-        self._cluster_values = make_value_visible(make_cluster_document(self.get_snapshot()))
-        self._cluster_document = msgspec.json.encode(self._cluster_values)
-
-    def get_snapshot(self) -> Snapshot:
-        """Return the snapshot of the cluster. The caller must not keep it."""
-        return self._explainer.cache.snapshot()
-
-    def get_cluster_document(self) -> bytes:
-        """Return the document of the page Cluster as JSON."""
-        return self._cluster_document
-
-    def get_state_id(self) -> int:
-        """Return 0, because the cluster has one state."""
-        return 0
-
-    def get_version(self) -> int:
-        """Return 0, because the cluster never changes."""
-        return 0
-
-    def get_totals(self) -> Sequence[Mapping[str, Any]]:
-        """Return the use of each resource in the whole cluster; see `make_cluster_document`."""
-        totals: Sequence[Mapping[str, Any]] = self._cluster_values["totals"]
-        return totals
-
-    def list_problems(self) -> Sequence[str]:
-        """Return nothing: the explanation of a pod names the kinds that are not recorded."""
-        return ()
+        super().__init__(
+            ", ".join(recording.sources),
+            self._explainer.cache,
+            lambda: profiles,
+            lambda: runtime,
+            lambda: 0.0,
+            ClusterAccess(command_options),
+        )
+        self.is_live, self._first_version = False, 0
 
     def get_node_names(self) -> Mapping[str, str]:
-        """Return the node name of each pod by key; an empty name for a pending pod."""
-        return self._node_names
+        """Return the node name of each pod, also of pods that have finished; see `PageSource`."""
+        return {pod.key: pod.spec.node_name for pod in self.list_pods()}
 
     def list_pods(self) -> Iterable[Pod]:
-        """Return all pods, pending and assigned."""
+        """Return all pods, also those that have finished, and those of all schedulers."""
         return (obj for obj in self._recording.objects if isinstance(obj, Pod))
 
     def fork_cache(self) -> Cache:
@@ -91,20 +57,9 @@ class RecordedSource:
             self._whole_cache = load_cache(self._recording, self._gates) if has_other_pods else self._explainer.cache
         return self._whole_cache.fork()
 
-    def list_waiting_pods(self) -> Sequence[Sequence[Pod]]:
-        """Return the pending pods in groups. The pods of a group have the same explanation."""
-        return self._explainer.groups
-
     def list_pods_of_other_schedulers(self) -> Sequence[Pod]:
-        """Return the pending pods whose schedulers have no profile here, and which are not explained."""
-        return self._pods_of_other_schedulers
-
-    def describe_waiting_pods(self, pods: Sequence[Pod]) -> AlikePods:
-        """Return the entry of a group of `list_waiting_pods` for the page Waiting pods."""
-        key = pods[0].key
-        if key not in self._entries:
-            self._entries[key] = describe_waiting_pods(self._explainer.report_group(pods[:1]), pods)
-        return self._entries[key]
+        """Return the pending pods whose schedulers have no profile here, which are not in the cache."""
+        return list_pods_of_other_schedulers(self._recording, self._profiles)
 
     def explain(self, key: str) -> tuple[Pod, PodReport]:
         """Return the pod with the key `namespace/name`, and its explanation.
@@ -115,3 +70,7 @@ class RecordedSource:
         namespace, _, name = key.partition("/")
         (pod,) = find_pods([name], self._recording, list(self._profiles), namespace)
         return pod, self._explainer.report_group([pod])
+
+    def explain_pending_pod(self, pod: Pod) -> PodReport:
+        """Explain a pending pod; the report names the kinds that are not recorded."""
+        return self._explainer.report_group([pod])

@@ -19,8 +19,8 @@ from extender.scheduler.attempt_history import PluginTimer
 from extender.ui.change_feed import ChangeFeed
 from extender.ui.live_document import SchedulerView
 from extender.ui.live_feed import MAX_SHARE
-from extender.ui.live_source import ClusterAccess, LiveSource
 from extender.ui.mounted_pages import MountedPages
+from extender.ui.page_source import ClusterAccess, PageSource
 from extender.ui.pages import make_app
 from extender.ui.response_headers import HostCheckMiddleware, ResponseHeadersMiddleware
 from extender.ui.scheduler_pages import SchedulerPages
@@ -43,7 +43,7 @@ def make_scheduler_pages(scheduler: StandaloneScheduler) -> SchedulerPages:
 
 
 def make_live_pages(
-    source: LiveSource,
+    source: PageSource,
     get_setup: Callable[[], SchedulerSetup],
     other_scheduler_names: Sequence[str] = (),
     scheduler: StandaloneScheduler | None = None,
@@ -60,7 +60,7 @@ def make_live_pages(
         delays_decisions: whether the process schedules pods or answers the verbs.
     """
     scheduler_pages = None if scheduler is None else make_scheduler_pages(scheduler)
-    answers = make_answers(source, get_setup, other_scheduler_names, is_live=True, delays_decisions=delays_decisions)
+    answers = make_answers(source, get_setup, other_scheduler_names, delays_decisions=delays_decisions)
     changes = ChangeFeed(source, MAX_SHARE if delays_decisions else _SHARE_WITHOUT_DECISIONS)
 
     def close() -> None:
@@ -83,7 +83,7 @@ def make_pages_of_scheduler(scheduler: StandaloneScheduler, title: str) -> tuple
     """Return the pages of a scheduler as `make_live_pages` does; *title* is the name of the cluster."""
     profiles, informers = scheduler.context.profiles, scheduler.informers
     access = _make_access(informers, scheduler.context.clock)
-    source = LiveSource(title, scheduler.cache, lambda: profiles, make_runtime, time.monotonic, access)
+    source = PageSource(title, scheduler.cache, lambda: profiles, make_runtime, time.monotonic, access)
     return make_live_pages(source, lambda: scheduler.setup, scheduler=scheduler)
 
 
@@ -116,7 +116,7 @@ def mount_extender_pages(
         return {**dict.fromkeys(other_scheduler_names, verbs.default_profile), **verbs.profiles}
 
     access = None if backend.informers is None else _make_access(backend.informers, SystemClock())
-    source = LiveSource(title, backend.extender_service.verbs.cache, get_profiles, make_runtime, time.monotonic, access)
+    source = PageSource(title, backend.extender_service.verbs.cache, get_profiles, make_runtime, time.monotonic, access)
     pages, close = make_live_pages(source, get_setup, other_scheduler_names, backend.scheduler)
     checked_pages = pages if authenticated else HostCheckMiddleware(pages)
     return MountedPages(backend.app, ResponseHeadersMiddleware(checked_pages), close)

@@ -4,10 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from typing import Final
-
-from fastapi import FastAPI
 
 from extender import __version__
 from extender.analysis.input.input_errors import UnreadableError
@@ -23,29 +20,14 @@ from extender.basics.clock import SystemClock
 from extender.client.errors import CredentialsError
 from extender.client.kubeconfig import CredentialSource
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.ui.live_source import ClusterAccess, LiveSource
+from extender.ui.mounted_pages import OpenPages
+from extender.ui.page_source import ClusterAccess, PageSource
 
 _REQUIRED_KINDS: Final = (Node, Pod)
 """Without these kinds there is nothing to show. All others may be forbidden, or unknown to the API server."""
 
 _SYNC_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class WatchedPages:
-    """The pages of a watched cluster.
-
-    Attributes:
-        close: ends the streams of the pages, before the server stops.
-        list_problems: returns a line for each missing right and each lost watch.
-        watches: the task that watches the cluster; it ends only after an internal error.
-    """
-
-    app: FastAPI
-    close: Callable[[], None]
-    list_problems: Callable[[], list[str]]
-    watches: asyncio.Task[None]
 
 
 @contextlib.asynccontextmanager
@@ -55,7 +37,7 @@ async def open_watched_pages(
     command_options: str,
     make_runtime: Callable[[], PluginRuntime],
     progress: ReadProgress,
-) -> AsyncIterator[WatchedPages]:
+) -> AsyncIterator[OpenPages]:
     """List the cluster, and watch it inside the block. Nothing is written to it.
 
     *command_options* select the same cluster and configuration on the command line; *progress* is called after each
@@ -78,9 +60,9 @@ async def open_watched_pages(
     try:
         server = await _connect(cluster)
         await _wait_until_listed(informers, server, progress)
-        source = LiveSource(server, cluster.cache, lambda: setup.profiles, make_runtime, time.monotonic, access)
+        source = PageSource(server, cluster.cache, lambda: setup.profiles, make_runtime, time.monotonic, access)
         app, close = make_live_pages(source, lambda: setup, delays_decisions=False)
-        yield WatchedPages(app, close, list_problems, watches)
+        yield OpenPages(app, close, list_problems, watches)
     finally:
         watches.cancel()
         await asyncio.gather(watches, return_exceptions=True)

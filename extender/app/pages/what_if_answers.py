@@ -1,11 +1,11 @@
 """The answers of the page What if: copies of the cluster, and profiles for other configurations."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from extender.app.wiring import SchedulerSetup, build_setup, load_setup, make_runtime
-from extender.cache.cache import Cache
 from extender.framework.profiles import Profile
+from extender.ui.page_source import PageSource
 from extender.ui.what_if.answers import WhatIfAnswers
 from extender.ui.what_if.question import CONFIG_FILE
 
@@ -16,19 +16,11 @@ _MAX_AGE_SECONDS: Final = 30.0
 """How long an answer about a live cluster is used again: the page and its maps are two requests."""
 
 
-class ForkableSource(Protocol):
-    """A cluster that can be copied."""
-
-    def fork_cache(self) -> Cache:
-        """Return a copy of the cluster that may be changed."""
-
-
 def make_answers(
-    source: ForkableSource,
+    source: PageSource,
     get_setup: Callable[[], SchedulerSetup],
     other_scheduler_names: Sequence[str] = (),
     *,
-    is_live: bool,
     delays_decisions: bool = False,
 ) -> WhatIfAnswers:
     """Return the answers to the questions of the page What if.
@@ -37,7 +29,6 @@ def make_answers(
         source: the cluster.
         get_setup: returns the configuration in force.
         other_scheduler_names: schedulers whose pods the first profile schedules.
-        is_live: whether the cluster changes.
         delays_decisions: whether decisions run in the same event loop, so that a question pauses after each slice.
     """
 
@@ -56,5 +47,5 @@ def make_answers(
         make_profiles,
         make_runtime,
         pause_factor=_PAUSE_FACTOR if delays_decisions else 0.0,
-        max_age_seconds=_MAX_AGE_SECONDS if is_live else float("inf"),
+        max_age_seconds=_MAX_AGE_SECONDS if source.is_live else float("inf"),
     )

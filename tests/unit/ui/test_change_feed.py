@@ -11,7 +11,7 @@ from extender.cache.cache import Cache
 from extender.ui import change_feed
 from extender.ui.change_feed import ChangeFeed
 from extender.ui.live_feed import LiveFeed
-from extender.ui.live_source import LiveSource
+from extender.ui.page_source import PageSource
 from extender.ui.pages import make_app
 from tests.build import make_node, make_pod
 
@@ -24,7 +24,7 @@ class Cluster:
         self.cache.add_or_update_node(make_node("n1"))
         self.cache.add_or_update_pod(make_pod("large", requests={"cpu": "64"}))
         profiles = wiring.build_setup().profiles
-        self.source = LiveSource("a", self.cache, lambda: profiles, wiring.make_runtime, lambda: self.now)
+        self.source = PageSource("a", self.cache, lambda: profiles, wiring.make_runtime, lambda: self.now)
         self.changes = ChangeFeed(self.source)
         self.client = TestClient(make_app(self.source, changes=self.changes))
 

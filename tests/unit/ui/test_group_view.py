@@ -6,7 +6,7 @@ from extender.app import wiring
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37
 from extender.ui.group_view import GroupMember, GroupView, make_group_view
-from extender.ui.live_source import LiveSource
+from extender.ui.page_source import PageSource
 from tests.build import make_cluster, make_node
 from tests.pod_group_builders import make_child_group, make_composite_group, make_group_member, make_pod_group
 
@@ -23,7 +23,7 @@ def view(cpu: str, *objects: Any, key: str = KEY, gates: FeatureGates = GANG_GAT
     """Return the view of the group *key* on a cluster of one node with these CPUs."""
     cache = make_cluster(make_node("n1", allocatable={"cpu": cpu, "pods": "9"}), *objects, gates=gates)
     profiles = wiring.build_setup(gates=gates).profiles
-    return make_group_view(LiveSource("a", cache, lambda: profiles, wiring.make_runtime, lambda: 0.0), key)
+    return make_group_view(PageSource("a", cache, lambda: profiles, wiring.make_runtime, lambda: 0.0), key)
 
 
 def members(*names: str) -> list[Any]:

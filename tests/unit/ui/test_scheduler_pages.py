@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from extender.app import wiring
 from extender.scheduler.attempt_history import AttemptRecord
 from extender.ui.live_document import SchedulerView
-from extender.ui.live_source import LiveSource
+from extender.ui.page_source import PageSource
 from extender.ui.pages import make_app
 from extender.ui.recorded_source import RecordedSource
 from extender.ui.scheduler_pages import SchedulerPages
@@ -29,7 +29,7 @@ class Harness(SchedulerHarness):
         view = SchedulerView(self.queue, self.context.attempt_history, lambda: 0.0, self.clock)
         self.pages = SchedulerPages(view)
         profiles = self.context.profiles
-        source = LiveSource("a", self.cache, lambda: profiles, wiring.make_runtime, lambda: 0.0)
+        source = PageSource("a", self.cache, lambda: profiles, wiring.make_runtime, lambda: 0.0)
         self.client = TestClient(make_app(source, self.pages))
 
 

@@ -20,7 +20,7 @@ from extender.metrics.exposition import make_registry
 from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
 from extender.ui.change_feed import ChangeFeed
-from extender.ui.live_source import LiveSource
+from extender.ui.page_source import PageSource
 from tests.build import make_node, make_pod
 
 
@@ -57,13 +57,13 @@ def test_pages_are_read_again_more_often_where_they_delay_no_decision(
     """A page of waiting pods of 5,000 nodes takes two seconds: every four seconds, or every 200."""
     shares: list[float] = []
 
-    def make_feed(source: LiveSource, max_share: float) -> ChangeFeed:
+    def make_feed(source: PageSource, max_share: float) -> ChangeFeed:
         shares.append(max_share)
         return ChangeFeed(source, max_share)
 
     monkeypatch.setattr(ui_pages, "ChangeFeed", make_feed)
     setup = build_setup()
-    source = LiveSource("a", Cache(), lambda: setup.profiles, make_runtime, lambda: 0.0)
+    source = PageSource("a", Cache(), lambda: setup.profiles, make_runtime, lambda: 0.0)
     make_live_pages(source, lambda: setup, delays_decisions=delays_decisions)
     assert shares == [share]
 

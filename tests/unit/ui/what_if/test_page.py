@@ -31,7 +31,7 @@ profiles:
 def client(demo_source: RecordedSource) -> TestClient:
     """A client of the pages of the demo's recorded cluster."""
     setup = build_setup()
-    return TestClient(make_app(demo_source, answers=make_answers(demo_source, lambda: setup, is_live=False)))
+    return TestClient(make_app(demo_source, answers=make_answers(demo_source, lambda: setup)))
 
 
 QUESTIONS: dict[str, tuple[dict[str, str], list[str]]] = {
