@@ -17,7 +17,7 @@ from extender.framework.events import ActionType, ClusterEvent, EventResource
 from extender.framework.profiles import Profile
 from extender.queueing.queueing_hints import EXTENDER_NAME, build_queueing_hint_map
 from extender.queueing.workload_forest import WorkloadForest
-from extender.scheduler.update_events import find_node_events, find_pod_events
+from extender.scheduler.event_handlers import find_node_events, find_pod_events
 
 _PODS: Final = (EventResource.ASSIGNED_POD, EventResource.TARGET_POD)
 

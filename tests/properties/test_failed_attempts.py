@@ -4,8 +4,7 @@ from random import Random
 
 import pytest
 
-from extender.analysis.failed_attempts import FailedAttempts
-from extender.analysis.pod_placer import Attempt, PodPlacer
+from extender.analysis.pod_placer import Attempt, FailedAttempts, PodPlacer
 from extender.api.kinds.pod import Pod
 from extender.app import wiring
 from extender.cache.cache import Cache

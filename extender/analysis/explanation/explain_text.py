@@ -5,20 +5,25 @@ from collections.abc import Sequence
 from typing import Final
 
 from extender.analysis.explanation.assigned_pod import AssignedNode
-from extender.analysis.explanation.explain_json import list_best_node_names, list_feasible_node_names
+from extender.analysis.explanation.explain_json import (
+    get_preemption_plan,
+    list_best_node_names,
+    list_feasible_node_names,
+)
 from extender.analysis.explanation.near_misses import MAX_EXAMINED_NODES, find_near_misses
 from extender.analysis.explanation.plain_reasons import summarize_rejections
-from extender.analysis.explanation.preemption_text import format_preemption_lines
 from extender.analysis.explanation.unbound_claims import format_unbound_claim_lines
 from extender.analysis.text_table import format_count, format_table, join_first
 from extender.cache.snapshot import Snapshot
 from extender.cycle.explain_pod import PodExplanation
 from extender.cycle.score import Ranking
 from extender.framework.status import Status
+from extender.preemption.plan import Candidate
 
 _MAX_NEAR_MISSES: Final = 5
 _MAX_BEST_NODES: Final = 3
 _MAX_ALIKE_PODS: Final = 2
+_MAX_CANDIDATES: Final = 5
 _ERROR_LINE: Final = (
     "  is not scheduled: an error ends the attempt; the pod is retried after a while (reason SchedulerError)"
 )
@@ -213,3 +218,37 @@ def format_score_table(explanation: PodExplanation, ranking: Ranking, positions:
         rows.append((plugin, *cells))
     rows.append(("total", *(cell for position in positions for cell in ("", "", str(int(ranking.totals[position]))))))
     return format_table(rows, right_aligned=range(1, 3 * len(names) + 1), indent="    ")
+
+
+def format_preemption_lines(explanation: PodExplanation) -> list[str]:
+    """Return lines about the nominated node, its victims and the other candidates, or no lines if there is no plan."""
+    plan = get_preemption_plan(explanation.post_filter_run)
+    if plan is None:
+        return []
+    best_candidate = plan.best_candidate
+    ties_text = f", one of {len(plan.tied_nodes)} equally good nodes" if len(plan.tied_nodes) > 1 else ""
+    other_candidates = sorted(
+        (candidate for candidate in plan.candidates if candidate.node_name != best_candidate.node_name),
+        key=_make_candidate_sort_key,
+    )
+    rows = [
+        ("NODE", "EVICTED", "PDB VIOLATIONS", "VICTIMS"),
+        *map(_make_candidate_row, (best_candidate, *other_candidates[: _MAX_CANDIDATES - 1])),
+    ]
+    omitted_count = len(other_candidates) - (_MAX_CANDIDATES - 1)
+    victim_count = format_count(len(best_candidate.victims), "pod")
+    return [
+        "",
+        f"  Preemption on {best_candidate.node_name}{ties_text}: {victim_count} evicted, and this pod is nominated",
+        *format_table(rows, right_aligned=[1, 2], indent="    "),
+        *([f"    also possible on {format_count(omitted_count, 'other node')}"] if omitted_count > 0 else []),
+    ]
+
+
+def _make_candidate_sort_key(candidate: Candidate) -> tuple[int, int, str]:
+    return candidate.num_pdb_violations, len(candidate.victims), candidate.node_name
+
+
+def _make_candidate_row(candidate: Candidate) -> tuple[str, ...]:
+    names = [victim.key for victim in candidate.victims]
+    return candidate.node_name, str(len(names)), str(candidate.num_pdb_violations), join_first(names)

@@ -7,17 +7,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import wait
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import typer
-
-from extender.cli.planning.dask_executor import open_dask_executor
 
 _MAX_JOBS: Final = 1024
 _TASKS_PER_JOB: Final = 3
 _DASK_FLAG: Final = "--scheduler-address"
+_CONNECT_TIMEOUT_SECONDS: Final = 10
 
 RUN_LOCK: Final = threading.Lock()
 """Tasks that change the state of their process hold it. A worker of Dask may have several threads."""
@@ -125,3 +125,40 @@ def _choose_start_method() -> str:
     """
     forks = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
     return "fork" if forks else "spawn"
+
+
+@contextmanager
+def open_dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
+    """Connect to the Dask scheduler at *address*, such as `tcp://127.0.0.1:8786`; disconnect at the end of the block.
+
+    Yields:
+        An executor that runs calls on the workers, and the number of worker processes, at least 1.
+
+    Raises:
+        BadParameter: distributed is not installed, no scheduler answers within ten seconds, or it has no worker.
+    """
+    try:
+        from distributed import Client  # noqa: PLC0415 (optional, and its import takes a second)
+        from distributed.comm.addressing import get_address_host_port  # noqa: PLC0415
+    except ImportError as error:
+        raise typer.BadParameter(
+            "needs the package distributed; install it with pip install 'kube-scheduler-extender[dask]'",
+            param_hint=_DASK_FLAG,
+        ) from error
+    try:
+        # A client with an invalid address fails only after its construction, and prints a traceback when it is deleted.
+        get_address_host_port(address, strict=True)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{address!r} is no address of a Dask scheduler; want one such as tcp://10.0.0.7:8786",
+            param_hint=_DASK_FLAG,
+        ) from error
+    try:
+        client: Any = Client(address, timeout=_CONNECT_TIMEOUT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"no Dask scheduler answers at {address}: {error}", param_hint=_DASK_FLAG) from error
+    with client:
+        worker_count = len(client.scheduler_info(n_workers=-1)["workers"])
+        if not worker_count:
+            raise typer.BadParameter(f"the Dask scheduler at {address} has no worker", param_hint=_DASK_FLAG)
+        yield client.get_executor(), worker_count

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from extender.analysis.pod_placer import PodPlacer
+from extender.analysis.pod_placer import FailedAttempts, PodPlacer
 from extender.app import wiring
+from extender.cycle.decision import ScheduleFailure
 from extender.framework.status import Code, Status
 from tests.build import make_pod
 from tests.unit.cycle.fakes import make_profile
@@ -74,3 +75,36 @@ def test_equal_seeds_give_equal_nodes() -> None:
 
     assert place_ten(1) == place_ten(1)
     assert place_ten(1) != place_ten(2)
+
+
+def test_alike_pods_share_the_failure_until_the_cluster_changes() -> None:
+    cache = make_cache(node("n1", "1"))
+    placer = PodPlacer(cache, SETUP.profiles, wiring.make_runtime())
+    first, second = placer.place(decode_pod(pod("a", "2"))), placer.place(decode_pod(pod("b", "2")))
+    assert first.failure is second.failure is not None
+    assert (first.pod.key, second.pod.key) == ("default/a", "default/b")
+    cache.remove_node("n1")
+    assert placer.place(decode_pod(pod("c", "2"))).message == "no nodes available to schedule pods"
+
+
+def test_a_pod_that_differs_has_its_own_failure() -> None:
+    placer = PodPlacer(make_cache(node("n1", "1")), SETUP.profiles, wiring.make_runtime())
+    assert placer.place(decode_pod(pod("a", "2"))).failure is not placer.place(decode_pod(pod("b", "3"))).failure
+
+
+def test_a_failure_with_a_preemption_plan_is_not_stored() -> None:
+    cache = make_cache(node("n1", "2"), pod("low", "2", "n1"))
+    preemptor = decode_pod(pod("high", "2", priority=5))
+    failure = PodPlacer(cache, SETUP.profiles, wiring.make_runtime()).find_node(preemptor)
+    assert isinstance(failure, ScheduleFailure)
+    failed_attempts = FailedAttempts(cache, SETUP.profiles)
+    key = failed_attempts.make_key(preemptor)
+    assert key is not None
+    assert not failed_attempts.add(key, failure)
+    assert failed_attempts.find(key) is None
+
+
+def test_a_pod_with_objects_of_its_own_is_not_stored() -> None:
+    cache = make_cache(node("n1"))
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+    assert FailedAttempts(cache, SETUP.profiles).make_key(decode_pod(pod("a", resourceClaims=claims))) is None

@@ -1,9 +1,44 @@
 """The registry and its rendering in the Prometheus text format."""
 
-from extender.metrics.exposition import make_registry, render_metrics
+from pathlib import Path
+
+from extender.metrics.exposition import (
+    LinuxProcessCollector,
+    make_registry,
+    parse_address_space_limit,
+    parse_netstat,
+    render_metrics,
+)
 
 
 def test_the_registry_has_process_metrics_and_no_creation_times() -> None:
     text = b"".join(render_metrics(make_registry())).decode()
     assert "process_cpu_seconds_total " in text
     assert "_created" not in text
+
+
+NETSTAT = "TcpExt: SyncookiesSent\nTcpExt: 0\nIpExt: InNoRoutes InOctets OutOctets\nIpExt: 0 1500 700\n"
+LIMITS = "Limit                     Soft Limit           Hard Limit           Units\n"
+
+
+def test_the_ip_counters_are_read_by_name() -> None:
+    assert parse_netstat(NETSTAT) == {"InNoRoutes": 0.0, "InOctets": 1500.0, "OutOctets": 700.0}
+
+
+def test_a_netstat_file_without_ip_counters_has_none() -> None:
+    assert parse_netstat("TcpExt: SyncookiesSent\nTcpExt: 0\n") == {}
+
+
+def test_the_soft_limit_of_the_address_space_is_in_bytes() -> None:
+    assert parse_address_space_limit(f"{LIMITS}Max address space         1048576    unlimited    bytes\n") == 1048576.0
+    assert parse_address_space_limit(f"{LIMITS}Max address space         unlimited  unlimited    bytes\n") == float(
+        2**64
+    )
+    assert parse_address_space_limit(LIMITS) is None
+
+
+def test_the_collector_reads_the_files_that_exist(tmp_path: Path) -> None:
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "netstat").write_text(NETSTAT)
+    values = {family.name: family.samples[0].value for family in LinuxProcessCollector(tmp_path).collect()}
+    assert values == {"process_network_receive_bytes": 1500.0, "process_network_transmit_bytes": 700.0}

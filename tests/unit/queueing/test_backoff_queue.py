@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from extender.basics.backoff import calculate_backoff
 from extender.plugins.priority_sort import PrioritySort
-from extender.queueing.backoff_queue import BackoffQueue
+from extender.queueing.backoff_queue import BackoffQueue, calculate_backoff
 from extender.queueing.queued_entities import QueuedPodInfo
 from tests.build import make_cluster, make_pod
 
@@ -100,3 +99,11 @@ def test_only_rejected_pods_are_popped_before_their_backoff_expires() -> None:
     assert popped is not None
     assert popped.key == "default/rejected"
     assert "default/error" in queue
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"),
+    [(-1, 0.0), (0, 0.0), (1, 1.5), (2, 3.0), (3, 6.0), (4, 10.0), (60, 10.0), (61, 10.0), (10_000, 10.0)],
+)
+def test_the_backoff_doubles_with_each_failure_up_to_the_maximum(failures: int, seconds: float) -> None:
+    assert calculate_backoff(failures, 1.5, 10.0) == seconds
