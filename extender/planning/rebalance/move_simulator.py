@@ -53,16 +53,7 @@ class MoveSimulator:
         attempts: the number of scheduling cycles and filter runs so far.
     """
 
-    __slots__ = (
-        "_disruptions",
-        "_profiles",
-        "_runtime",
-        "_seed",
-        "_undo_steps",
-        "attempts",
-        "cache",
-        "waiting",
-    )
+    __slots__ = ("_disruptions", "_profiles", "_runtime", "_seed", "_undo_steps", "attempts", "cache", "waiting")
 
     def __init__(self, cache: Cache, profiles: Mapping[str, Profile], runtime: PluginRuntime, seed: int = 0) -> None:
         self.cache, self._runtime, self._seed = cache, runtime, seed

@@ -20,46 +20,32 @@ RebalancePlan = RoomPlan | EmptyPlan | FixPlan
 
 
 def make_rebalance_values(plan: RebalancePlan) -> dict[str, Any]:
-    """Return the plan as plain values, always with the same keys. Fields of other questions are empty lists."""
-    return {
-        "question": _get_question(plan),
+    """Return the plan as plain values, always with the same keys. Fields of other questions are empty."""
+    values: dict[str, Any] = {
+        "question": "",
         "moves": plan.proof.moves,
         "steps": [step.to_values() for step in plan.proof.steps],
         "complete": plan.is_complete,
         "placedBefore": msgspec.to_builtins(list(plan.placed_before)),
-        **_make_room_values(plan if isinstance(plan, RoomPlan) else None),
-        **_make_empty_values(plan if isinstance(plan, EmptyPlan) else None),
-        **_make_fix_values(plan if isinstance(plan, FixPlan) else None),
+        "pods": [],
+        "unplaced": [],
+        "emptied": [],
+        "retained": [],
+        "saved": None,
+        "violations": [],
+        "remaining": [],
     }
-
-
-def _get_question(plan: RebalancePlan) -> str:
-    return "for" if isinstance(plan, RoomPlan) else "empty" if isinstance(plan, EmptyPlan) else "fix"
-
-
-def _make_room_values(plan: RoomPlan | None) -> dict[str, Any]:
-    return {
-        "pods": list(plan.pods) if plan else [],
-        "unplaced": [{"pod": pod, "message": message} for pod, message in plan.unplaced] if plan else [],
-    }
-
-
-def _make_empty_values(plan: EmptyPlan | None) -> dict[str, Any]:
-    prices = [entry.price for entry in plan.emptied if entry.price is not None] if plan else []
-    return {
-        "emptied": msgspec.to_builtins(list(plan.emptied) if plan else []),
-        "retained": msgspec.to_builtins(list(plan.retained) if plan else []),
-        "saved": round(sum(prices), 6) if prices else None,
-    }
-
-
-def _make_fix_values(plan: FixPlan | None) -> dict[str, Any]:
-    return {
-        "violations": msgspec.to_builtins(list(plan.violations) if plan else []),
-        "remaining": [{**msgspec.to_builtins(entry), "obstacle": obstacle} for entry, obstacle in plan.remaining]
-        if plan
-        else [],
-    }
+    match plan:
+        case RoomPlan():
+            unplaced = [{"pod": pod, "message": message} for pod, message in plan.unplaced]
+            return values | {"question": "for", "pods": list(plan.pods), "unplaced": unplaced}
+        case EmptyPlan():
+            prices = [entry.price for entry in plan.emptied if entry.price is not None]
+            nodes = msgspec.to_builtins({"emptied": list(plan.emptied), "retained": list(plan.retained)})
+            return values | {"question": "empty", **nodes, "saved": round(sum(prices), 6) if prices else None}
+    remaining = [{**msgspec.to_builtins(entry), "obstacle": obstacle} for entry, obstacle in plan.remaining]
+    violations = msgspec.to_builtins(list(plan.violations))
+    return values | {"question": "fix", "violations": violations, "remaining": remaining}
 
 
 def format_rebalance(plan: RebalancePlan) -> str:
