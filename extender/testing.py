@@ -33,17 +33,9 @@ from extender.plugins.priority_sort import PrioritySort
 from extender.plugins.registry import load_registry
 
 __all__ = [
-    "Cluster",
-    "PluginDecision",
-    "PluginFailedError",
-    "check_cached_results",
-    "load_registry",
-    "make_cluster",
-    "make_node",
-    "make_pod",
-    "run_plugin",
-    "run_profile",
-]
+    "Cluster", "PluginDecision", "PluginFailedError", "check_cached_results", "load_registry", "make_cluster",
+    "make_node", "make_pod", "run_plugin", "run_profile",
+]  # fmt: skip
 
 Manifest = Mapping[str, Any]
 """A Kubernetes object as plain values, including apiVersion and kind."""

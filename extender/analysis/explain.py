@@ -142,11 +142,7 @@ def report_assigned_pod(
 
 
 def add_missing_kinds(
-    report: PodReport,
-    pod: Pod,
-    profile: Profile,
-    recorded_kinds: Collection[str],
-    unreadable_kinds: Mapping[str, str],
+    report: PodReport, pod: Pod, profile: Profile, recorded_kinds: Collection[str], unreadable_kinds: Mapping[str, str]
 ) -> PodReport:
     """Return *report* with the kinds that are not recorded although it depends on them."""
     explanation = report.explanation

@@ -291,9 +291,7 @@ class _RecordingReader:
         meta = workload.metadata
         name = meta.name or self._generate_name(workload)
         workload = replace(
-            workload,
-            kind=entry.kind,
-            metadata=replace(meta, name=name, namespace=meta.namespace or DEFAULT_NAMESPACE),
+            workload, kind=entry.kind, metadata=replace(meta, name=name, namespace=meta.namespace or DEFAULT_NAMESPACE)
         )
         misspelled = tuple(self._find_misspelled_fields(entry, workload))
         errors = [*misspelled, *self._validate_pod_count(workload)]

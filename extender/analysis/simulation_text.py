@@ -31,11 +31,7 @@ def make_simulation_values(simulation: Simulation, seed: int) -> dict[str, Any]:
             "unplaced": len(simulation.placements) - placed_count,
         },
         "placements": [
-            {
-                "pod": placement.pod,
-                **make_placement_values(placement),
-                "preemption": _make_preemption_values(placement),
-            }
+            {"pod": placement.pod, **make_placement_values(placement), "preemption": _make_preemption_values(placement)}
             for placement in simulation.placements
         ],
         "unplaced": [

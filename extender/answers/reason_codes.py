@@ -87,10 +87,7 @@ class ReasonCode(StrEnum):
     RESOURCE_CLAIM_TERMINATING = "ResourceClaimTerminating", "A ResourceClaim of the pod is being deleted."
     RESOURCE_CLAIM_NOT_OWNED = "ResourceClaimNotOwned", "A generated ResourceClaim belongs to another object."
     RESOURCE_CLAIM_INVALID = "ResourceClaimInvalid", "A ResourceClaim has a request that is not supported."
-    RESOURCE_CLAIM_IN_USE = (
-        "ResourceClaimInUse",
-        "Another pod uses the ResourceClaim on the node.",
-    )
+    RESOURCE_CLAIM_IN_USE = ("ResourceClaimInUse", "Another pod uses the ResourceClaim on the node.")
     RESOURCE_CLAIM_PENDING = "ResourceClaimPending", "A ResourceClaim is being allocated or deallocated."
     SCHEDULING_GATED = "SchedulingGated", "The pod has scheduling gates."
     POD_GROUP_NOT_FOUND = "PodGroupNotFound", "The pod's group does not exist."
@@ -100,10 +97,7 @@ class ReasonCode(StrEnum):
     PREEMPTION_IN_PROGRESS = "PreemptionInProgress", "The pod waits until its victims have gone."
     PREEMPTION_NOT_ALLOWED = "PreemptionNotAllowed", "The pod may not preempt others."
     PREEMPTION_NOT_HELPFUL = "PreemptionNotHelpful", "Evictions of pods with a lower priority do not help."
-    SIDECARS_DISABLED = (
-        "SidecarsDisabled",
-        "The release does not allow restartable init containers.",
-    )
+    SIDECARS_DISABLED = ("SidecarsDisabled", "The release does not allow restartable init containers.")
     NO_PROFILE = "NoProfile", "The configuration has no profile for the pod's scheduler name."
     ERROR = "Error", "A plugin failed; the text has its message."
     OTHER = "Other", "A reason without a code of its own, such as that of a plugin from another package."

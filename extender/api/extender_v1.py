@@ -22,8 +22,7 @@ MAX_PDB_VIOLATIONS: Final = 2**31 - 1
 
 NonEmptyString = Annotated[str, msgspec.Meta(min_length=1)]
 PodObject = Annotated[
-    dict[str, Any],
-    msgspec.Meta(description="A v1 Pod in the JSON of the Kubernetes API. Unknown fields are ignored."),
+    dict[str, Any], msgspec.Meta(description="A v1 Pod in the JSON of the Kubernetes API. Unknown fields are ignored.")
 ]
 PdbViolationCount = Annotated[int, msgspec.Meta(ge=0, le=MAX_PDB_VIOLATIONS)]
 

@@ -5,13 +5,7 @@ from types import MappingProxyType
 
 from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
-from extender.api.kinds.devices import (
-    DeviceClass,
-    DeviceTaintRule,
-    ResourceClaim,
-    ResourceClaimTemplate,
-    ResourceSlice,
-)
+from extender.api.kinds.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from extender.api.kinds.disruption import PodDisruptionBudget, PriorityClass
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node

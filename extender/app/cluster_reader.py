@@ -253,11 +253,7 @@ def read_cluster_for_pods(
 
 
 def read_cluster_kinds(
-    source: CredentialSource,
-    kinds: Iterable[str],
-    progress: ReadProgress | None = None,
-    *,
-    file_hint: str = _FILE_HINT,
+    source: CredentialSource, kinds: Iterable[str], progress: ReadProgress | None = None, *, file_hint: str = _FILE_HINT
 ) -> Recording:
     """Connect to a cluster and read all objects of *kinds*; *file_hint* is empty for a command that reads no files.
 

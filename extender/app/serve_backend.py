@@ -267,9 +267,7 @@ async def _open_standalone_backend(
         max_in_unschedulable_pods_seconds=schedule_options.max_in_unschedulable_pods_seconds,
     )
     verb_telemetry = _VerbTelemetry(
-        telemetry.metrics.plugin_metrics,
-        VerbMetrics(telemetry.metrics.registry),
-        telemetry.health,
+        telemetry.metrics.plugin_metrics, VerbMetrics(telemetry.metrics.registry), telemetry.health
     )
     writer = Writer(scheduler.transport)
     bind_api = BindApi(writer, AlwaysLeader(), reader=writer)

@@ -186,9 +186,7 @@ def log_plugin_exception(error: PluginError, exception: BaseException) -> None:
 
 
 def make_runtime(
-    *observers: PluginObserver,
-    cache_results: bool = True,
-    on_exception: ExceptionObserver = log_plugin_exception,
+    *observers: PluginObserver, cache_results: bool = True, on_exception: ExceptionObserver = log_plugin_exception
 ) -> PluginRuntime:
     """Return a plugin runtime for one thread.
 

@@ -150,10 +150,7 @@ def match_names(nodes: NodeView, names: Collection[str]) -> BoolArray:
 
 
 def match_untolerated_taints(
-    nodes: NodeView,
-    tolerations: Collection[Toleration],
-    *,
-    comparison_operators: bool = False,
+    nodes: NodeView, tolerations: Collection[Toleration], *, comparison_operators: bool = False
 ) -> BoolArray:
     """Return a mask of the nodes that have an untolerated taint of effect `NoSchedule` or `NoExecute`.
 

@@ -58,8 +58,7 @@ OverrideOption = Annotated[
     bool, typer.Option("--override", help="A later object replaces an earlier one of the same kind and name.")
 ]
 KubeconfigOption = Annotated[
-    str,
-    typer.Option("--kubeconfig", metavar="FILE", help="Kubeconfig of the live cluster. Default: as in kubectl."),
+    str, typer.Option("--kubeconfig", metavar="FILE", help="Kubeconfig of the live cluster. Default: as in kubectl.")
 ]
 ContextOption = Annotated[str, typer.Option("--context", metavar="NAME", help="Context in the kubeconfig.")]
 NamespaceOption = Annotated[

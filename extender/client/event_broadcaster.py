@@ -17,14 +17,7 @@ from uuid import UUID, uuid4
 from extender.basics.clock import Clock
 from extender.client.connections import MAX_CONCURRENT_REQUESTS
 from extender.client.errors import AlreadyExistsError, ApiError, CredentialsError, NotFoundError, UnreachableError
-from extender.client.events import (
-    BINDING_REASON,
-    FINISH_SECONDS,
-    REFRESH_SECONDS,
-    Event,
-    EventSeriesCache,
-    EventWrite,
-)
+from extender.client.events import BINDING_REASON, FINISH_SECONDS, REFRESH_SECONDS, Event, EventSeriesCache, EventWrite
 from extender.client.rate_limit import Jitter
 from extender.client.transport import STRATEGIC_MERGE_PATCH
 from extender.client.writer import Writer

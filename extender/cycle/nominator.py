@@ -124,12 +124,7 @@ def _add_pods_to_copy(
 
 
 def run_filters_on_row(
-    row: int,
-    pod: PodInfo,
-    snapshot: Snapshot,
-    profile: Profile,
-    runtime: PluginRuntime,
-    pre_filter_run: PreFilterRun,
+    row: int, pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime, pre_filter_run: PreFilterRun
 ) -> dict[str, FilterColumn]:
     """Run all Filter plugins on the node in *row*; return a column with one entry for each plugin, by name."""
     view = snapshot.view(np.array([row], dtype=np.int64))

@@ -59,12 +59,7 @@ class CycleInputs:
 
 
 def schedule_pod(
-    pod: PodInfo,
-    snapshot: Snapshot,
-    profile: Profile,
-    runtime: PluginRuntime,
-    rng: Random,
-    node_sampler: NodeSampler,
+    pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime, rng: Random, node_sampler: NodeSampler
 ) -> Decision:
     """Select a node for *pod* without extenders. The arguments are the fields of `CycleInputs`."""
     return schedule_without_extenders(CycleInputs(pod, snapshot, profile, runtime, rng, node_sampler))

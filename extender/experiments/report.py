@@ -117,10 +117,7 @@ def _format_comparison(
     differences = [
         "-" if value is None else f"{value - percent:+.2f}" for value, percent in zip(means, expected, strict=True)
     ]
-    return [
-        [f"  {reference}, published", *(f"{percent:.2f}" for percent in expected)],
-        ["  difference", *differences],
-    ]
+    return [[f"  {reference}, published", *(f"{percent:.2f}" for percent in expected)], ["  difference", *differences]]
 
 
 def format_defragmentation(result: Defragmentation) -> str:

@@ -9,13 +9,7 @@ import msgspec
 from extender.api.kinds.node import Node
 from extender.basics.byte_lru import ByteLRU
 from extender.event_loop.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
-from extender.extender_api.json_parts import (
-    BodyForm,
-    CutBody,
-    decode_as,
-    decode_non_null_fields,
-    decode_unique_fields,
-)
+from extender.extender_api.json_parts import BodyForm, CutBody, decode_as, decode_non_null_fields, decode_unique_fields
 from extender.extender_api.request_limits import RequestError, RequestLimits, check_raw_object
 
 NODES_FORM: Final = BodyForm(b',"Nodes":{"metadata":{},"items":[', b']},"NodeNames":null}', b'},{"metadata":{')

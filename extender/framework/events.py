@@ -43,10 +43,7 @@ _NO_ACTION: Final = ActionType(0)
 
 _ACTION_TYPE_LABELS = {
     action: "".join(map(str.capitalize, (action.name or "").split("_"))) for action in ActionType
-} | {
-    ActionType.UPDATE: "Update",
-    ActionType.ALL: "All",
-}
+} | {ActionType.UPDATE: "Update", ActionType.ALL: "All"}
 
 
 class EventResource(Enum):
@@ -177,11 +174,7 @@ def make_pod_event(
 
 
 def register_pod_events(
-    release: Release,
-    hint: QueueingHintFunction,
-    *,
-    assigned: ActionType = _NO_ACTION,
-    target: ActionType = _NO_ACTION,
+    release: Release, hint: QueueingHintFunction, *, assigned: ActionType = _NO_ACTION, target: ActionType = _NO_ACTION
 ) -> tuple[ClusterEventWithHint, ...]:
     """Return the registrations for changes of assigned pods and of the waiting pod itself.
 

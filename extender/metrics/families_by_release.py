@@ -57,7 +57,7 @@ _CHANGES: Final[Mapping[str, FamilyChanges]] = {
                     "Resource claims created for a pod.",
                     ("status", "admin_access", "owner_api_group", "owner_api_kind"),
                 ),
-            ),
+            )
         },
         added_families={
             "scheduler_pending_pods": (

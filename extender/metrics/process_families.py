@@ -16,165 +16,87 @@ _SIZE_BUCKETS = (64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 419430
 _REVIEW_BUCKETS = (0.25, 0.5, 0.7, 1.0, 1.5, 3.0, 5.0, 10.0)
 _DEFAULT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _CERTIFICATE_LIFETIME_BUCKETS = (
-    0,
-    1800,
-    3600,
-    7200,
-    21600,
-    43200,
-    86400,
-    172800,
-    345600,
-    604800,
-    2592000,
-    7776000,
-    15552000,
-    31104000,
-)
+    0, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 345600, 604800, 2592000, 7776000, 15552000, 31104000,
+)  # fmt: skip
 _ROTATION_AGE_BUCKETS = (600, 1800, 3600, 14400, 86400, 604800, 2592000, 7776000, 15552000, 31104000, 124416000)
 _WORK_QUEUE_BUCKETS = exponential_buckets(1e-8, 10, 10)
 
 _REST_CLIENT_FAMILIES: Final = (
     counter("rest_client_requests_total", "Requests to the API server, by HTTP status.", ("code", "method", "host")),
-    histogram(
-        "rest_client_request_duration_seconds",
-        "Seconds until the API server's response.",
-        ("verb", "host"),
-        _REQUEST_BUCKETS,
-    ),
-    histogram(
-        "rest_client_rate_limiter_duration_seconds",
-        "Seconds a request waited for the client's rate limit.",
-        ("verb", "host"),
-        _REQUEST_BUCKETS,
-    ),
+    histogram("rest_client_request_duration_seconds", "Seconds until the API server's response.", ("verb", "host"),
+              _REQUEST_BUCKETS),
+    histogram("rest_client_rate_limiter_duration_seconds", "Seconds a request waited for the client's rate limit.",
+              ("verb", "host"), _REQUEST_BUCKETS),
     histogram("rest_client_request_size_bytes", "Bytes sent in a body.", ("verb", "host"), _SIZE_BUCKETS),
     histogram("rest_client_response_size_bytes", "Bytes received in a body.", ("verb", "host"), _SIZE_BUCKETS),
     counter("rest_client_request_retries_total", "Requests sent again.", ("code", "verb", "host")),
-    histogram(
-        "rest_client_dns_resolution_duration_seconds",
-        "Seconds it took to resolve the API server's name.",
-        ("host",),
-        _REQUEST_BUCKETS[:-1],
-    ),
+    histogram("rest_client_dns_resolution_duration_seconds", "Seconds it took to resolve the API server's name.",
+              ("host",), _REQUEST_BUCKETS[:-1]),
     gauge("rest_client_exec_plugin_ttl_seconds", "Remaining lifetime of an exec plugin's certificate in seconds."),
-    histogram(
-        "rest_client_exec_plugin_certificate_rotation_age",
-        "Age of an exec plugin's certificate in seconds when it was rotated.",
-        buckets=_ROTATION_AGE_BUCKETS,
-    ),
+    histogram("rest_client_exec_plugin_certificate_rotation_age",
+              "Age of an exec plugin's certificate in seconds when it was rotated.", buckets=_ROTATION_AGE_BUCKETS),
     counter("rest_client_exec_plugin_call_total", "Calls of an exec plugin.", ("code", "call_status")),
     counter("rest_client_exec_plugin_policy_call_total", "Exec plugins compared with a policy.", ("allowed", "denied")),
     gauge("rest_client_transport_cache_entries", "Sessions with the API server."),
     counter("rest_client_transport_create_calls_total", "Sessions requested.", ("result",)),
     counter("rest_client_transport_ca_reload_total", "Certificate authorities reloaded.", ("result", "reason")),
     counter("rest_client_transport_cert_rotation_gc_calls_total", "Always 0: sessions are not collected."),
-)
+)  # fmt: skip
 
 _COMPONENT_FAMILIES: Final = (
     gauge("leader_election_master_status", "1 for the leader, 0 for others, by lease.", ("name",)),
     counter("leader_election_slowpath_total", "Renewals that had to read the lease first.", ("name",)),
-    gauge(
-        "kubernetes_build_info",
-        "Always 1; the labels have the version.",
-        (
-            "major",
-            "minor",
-            "git_version",
-            "git_commit",
-            "git_tree_state",
-            "build_date",
-            "go_version",
-            "compiler",
-            "platform",
-        ),
-        stability=_BETA,
-    ),
+    gauge("kubernetes_build_info", "Always 1; the labels have the version.",
+          ("major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler",
+           "platform"),
+          stability=_BETA),
     gauge("kubernetes_feature_enabled", "Feature gates: 1 if on, 0 if off.", ("name", "stage"), stability=_BETA),
-    gauge(
-        "version_info",
-        "Always 1; the labels have the binary, emulation and minimum compatibility versions.",
-        ("component", "binary", "emulation", "min_compat"),
-    ),
-    counter(
-        "registered_metrics_total",
-        "Registered metric families.",
-        ("stability_level", "deprecated_version"),
-        stability=_BETA,
-    ),
+    gauge("version_info", "Always 1; the labels have the binary, emulation and minimum compatibility versions.",
+          ("component", "binary", "emulation", "min_compat")),
+    counter("registered_metrics_total", "Registered metric families.", ("stability_level", "deprecated_version"),
+            stability=_BETA),
     counter("hidden_metrics_total", "Metric families that are hidden: none.", stability=_BETA),
     counter("disabled_metrics_total", "Metric families switched off.", stability=_BETA),
     counter("cardinality_enforcement_unexpected_categorizations_total", "Label values not in their allow-list."),
-)
+)  # fmt: skip
 
 _AUTHENTICATION_BUCKETS = exponential_buckets(0.001, 2, 15)
 
 _AUTHENTICATION_FAMILIES: Final = (
-    counter(
-        "authenticated_user_requests", "Authenticated requests by user name, for a few well-known names.", ("username",)
-    ),
+    counter("authenticated_user_requests", "Authenticated requests by user name, for a few well-known names.",
+            ("username",)),
     counter("authentication_attempts", "Authentication attempts by result.", ("result",)),
-    histogram(
-        "authentication_duration_seconds", "Seconds an authentication took.", ("result",), _AUTHENTICATION_BUCKETS
-    ),
+    histogram("authentication_duration_seconds", "Seconds an authentication took.", ("result",),
+              _AUTHENTICATION_BUCKETS),
     counter("authorization_attempts_total", "Authorization attempts by result.", ("result",)),
     histogram("authorization_duration_seconds", "Seconds an authorization took.", ("result",), _AUTHENTICATION_BUCKETS),
     counter("apiserver_delegated_authn_request_total", "TokenReview requests to the API server.", ("code",)),
-    histogram(
-        "apiserver_delegated_authn_request_duration_seconds",
-        "Seconds a review request took.",
-        ("code",),
-        _REVIEW_BUCKETS,
-    ),
+    histogram("apiserver_delegated_authn_request_duration_seconds", "Seconds a review request took.", ("code",),
+              _REVIEW_BUCKETS),
     counter("apiserver_delegated_authz_request_total", "SubjectAccessReview requests to the API server.", ("code",)),
-    histogram(
-        "apiserver_delegated_authz_request_duration_seconds",
-        "Seconds a review request took.",
-        ("code",),
-        _REVIEW_BUCKETS,
-    ),
+    histogram("apiserver_delegated_authz_request_duration_seconds", "Seconds a review request took.", ("code",),
+              _REVIEW_BUCKETS),
     counter("authentication_token_cache_request_total", "Tokens looked up.", ("status",)),
-    histogram(
-        "authentication_token_cache_request_duration_seconds",
-        "Seconds a token took to look up.",
-        ("status",),
-        _DEFAULT_BUCKETS,
-    ),
+    histogram("authentication_token_cache_request_duration_seconds", "Seconds a token took to look up.", ("status",),
+              _DEFAULT_BUCKETS),
     counter("authentication_token_cache_fetch_total", "Token reviews.", ("status",)),
     gauge("authentication_token_cache_active_fetch_count", "Token reviews in progress.", ("status",)),
-    histogram(
-        "apiserver_client_certificate_expiration_seconds",
-        "Remaining lifetime of client certificates in seconds.",
-        buckets=_CERTIFICATE_LIFETIME_BUCKETS,
-    ),
-)
+    histogram("apiserver_client_certificate_expiration_seconds",
+              "Remaining lifetime of client certificates in seconds.", buckets=_CERTIFICATE_LIFETIME_BUCKETS),
+)  # fmt: skip
 
 _WORK_QUEUE_FAMILIES: Final = (
     counter("workqueue_adds_total", "Items put into a work queue.", ("name",), stability=_BETA),
     gauge("workqueue_depth", "Items in a work queue.", ("name",), stability=_BETA),
-    histogram(
-        "workqueue_queue_duration_seconds",
-        "Seconds that an item waited in the queue.",
-        ("name",),
-        _WORK_QUEUE_BUCKETS,
-        _BETA,
-    ),
-    histogram(
-        "workqueue_work_duration_seconds",
-        "Seconds that processing an item took.",
-        ("name",),
-        _WORK_QUEUE_BUCKETS,
-        _BETA,
-    ),
+    histogram("workqueue_queue_duration_seconds", "Seconds that an item waited in the queue.", ("name",),
+              _WORK_QUEUE_BUCKETS, _BETA),
+    histogram("workqueue_work_duration_seconds", "Seconds that processing an item took.", ("name",),
+              _WORK_QUEUE_BUCKETS, _BETA),
     counter("workqueue_retries_total", "Items added again after a failure.", ("name",), stability=_BETA),
     gauge("workqueue_unfinished_work_seconds", "Seconds of unfinished work.", ("name",), stability=_BETA),
-    gauge(
-        "workqueue_longest_running_processor_seconds",
-        "Seconds that the longest running item has taken.",
-        ("name",),
-        stability=_BETA,
-    ),
-)
+    gauge("workqueue_longest_running_processor_seconds", "Seconds that the longest running item has taken.", ("name",),
+          stability=_BETA),
+)  # fmt: skip
 """These families have no values, since this process has no work queues."""
 
 _ALWAYS_ZERO_HELP = (
@@ -215,11 +137,9 @@ PROCESS_FAMILIES: Final = (*CLIENT_FAMILIES, *_COMPONENT_FAMILIES, *_WORK_QUEUE_
 """All families of the process."""
 
 HEALTH_FAMILIES: Final = (
-    gauge(
-        "kubernetes_healthcheck", "1 if the last check passed, else 0.", ("name", "type"), stability=Stability.STABLE
-    ),
-    counter(
-        "kubernetes_healthchecks_total", "Checks by outcome.", ("name", "type", "status"), stability=Stability.STABLE
-    ),
-)
+    gauge("kubernetes_healthcheck", "1 if the last check passed, else 0.", ("name", "type"),
+          stability=Stability.STABLE),
+    counter("kubernetes_healthchecks_total", "Checks by outcome.", ("name", "type", "status"),
+            stability=Stability.STABLE),
+)  # fmt: skip
 """The families of `/metrics/slis`."""

@@ -16,10 +16,7 @@ class ReloadMetrics:
             registry=registry,
         )
         self._last_successful = Gauge(
-            "extender_last_reload_successful",
-            "Whether the last reload succeeded.",
-            ("what",),
-            registry=registry,
+            "extender_last_reload_successful", "Whether the last reload succeeded.", ("what",), registry=registry
         )
         self._last_success_time = Gauge(
             "extender_last_reload_success_timestamp_seconds",

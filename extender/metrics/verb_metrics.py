@@ -26,48 +26,33 @@ _LAG_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.
 _NODE_BUCKETS = (0, 1, 10, 100, 500, 1000, 2000, 5000, 10000, 50000)
 
 VERB_FAMILIES: Final = (
-    _histogram(
-        "extender_request_duration_seconds",
-        "Time from a request's headers to the end of the response, by verb and HTTP status.",
-        ("verb", "code"),
-        exponential_buckets(0.0005, 2, 15),
-    ),
+    _histogram("extender_request_duration_seconds",
+               "Time from a request's headers to the end of the response, by verb and HTTP status.", ("verb", "code"),
+               exponential_buckets(0.0005, 2, 15)),
     _gauge("extender_requests_in_flight", "Requests that are being read or processed.", ("verb",)),
     _histogram("extender_request_nodes", "Nodes in a request.", ("verb",), _NODE_BUCKETS),
-    _histogram(
-        "extender_response_nodes",
-        "Nodes in a response: feasible (filter), scored (prioritize), or candidates (preempt).",
-        ("verb",),
-        _NODE_BUCKETS,
-    ),
+    _histogram("extender_response_nodes",
+               "Nodes in a response: feasible (filter), scored (prioritize), or candidates (preempt).", ("verb",),
+               _NODE_BUCKETS),
     _histogram("extender_request_size_bytes", "Size of request bodies.", ("verb",), _SIZE_BUCKETS),
     _histogram("extender_response_size_bytes", "Size of response bodies.", ("verb",), _SIZE_BUCKETS),
-    _counter(
-        "extender_refused_nodes_total",
-        "Nodes rejected by filter, by the first rejecting plugin and its reason.",
-        ("plugin", "reason"),
-    ),
-    _histogram(
-        "extender_event_loop_lag_seconds",
-        "Delay of the event loop, which is the time requests wait before they are read.",
-        buckets=_LAG_BUCKETS,
-    ),
-    _counter(
-        "extender_requests_with_whole_nodes_total",
-        "Requests with whole nodes although the cluster is cached; with nodeCacheCapable: true, only names are sent.",
-        ("verb",),
-    ),
+    _counter("extender_refused_nodes_total", "Nodes rejected by filter, by the first rejecting plugin and its reason.",
+             ("plugin", "reason")),
+    _histogram("extender_event_loop_lag_seconds",
+               "Delay of the event loop, which is the time requests wait before they are read.", buckets=_LAG_BUCKETS),
+    _counter("extender_requests_with_whole_nodes_total",
+             "Requests with whole nodes although the cluster is cached; with nodeCacheCapable: true, only names are "
+             "sent.",
+             ("verb",)),
     _counter("extender_unknown_nodes_total", "Requested nodes that are not in the cache.", ("verb",)),
     _counter("extender_failed_decisions_total", "Requests whose decision failed with an error.", ("verb",)),
     _counter("extender_bind_results_total", "Bind requests by result: bound, already, refused or failed.", ("result",)),
-    _counter(
-        "extender_assumption_events_total",
-        "Pods on the node that filter chose, by event: chosen, assumed, and the end: confirmed, superseded, "
-        "unscheduled, deleted or expired.",
-        ("event",),
-    ),
+    _counter("extender_assumption_events_total",
+             "Pods on the node that filter chose, by event: chosen, assumed, and the end: confirmed, superseded, "
+             "unscheduled, deleted or expired.",
+             ("event",)),
     _gauge("extender_assumed_pods", "Pods that are assumed on the node that filter chose."),
-)
+)  # fmt: skip
 
 
 class VerbMetrics:

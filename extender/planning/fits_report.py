@@ -15,13 +15,7 @@ def format_fit(result: FitCount, note: str = "") -> str:
     if result.last is not None:
         lines.append(f"The last copy is on {result.last}.")
     if result.message is not None:
-        lines += [
-            "",
-            "What stops the next copy",
-            *format_node_groups(result.stopped_by),
-            "",
-            result.message,
-        ]
+        lines += ["", "What stops the next copy", *format_node_groups(result.stopped_by), "", result.message]
     if result.placed:
         lines += ["", "Copies by node", *_format_copies(result.placed)]
     return "\n".join(lines) + "\n"

@@ -89,9 +89,7 @@ class NodeUnschedulable:
                 EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _is_schedulable_after_node_change
             ),
             *register_pod_events(
-                self._release,
-                self._is_schedulable_after_pod_toleration_change,
-                target=ActionType.UPDATE_POD_TOLERATION,
+                self._release, self._is_schedulable_after_pod_toleration_change, target=ActionType.UPDATE_POD_TOLERATION
             ),
         )
 

@@ -44,8 +44,6 @@ class SchedulingGates:
         """
         return (
             ClusterEventWithHint(
-                EventResource.TARGET_POD,
-                ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
-                queue_changed_pod,
+                EventResource.TARGET_POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, queue_changed_pod
             ),
         )

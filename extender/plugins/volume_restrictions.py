@@ -90,10 +90,7 @@ class VolumeRestrictions:
         rejections = (Rejection(disk_conflict, _DISK_CONFLICT),) if disk_conflict.any() else ()
         if state is not None and state.conflicting_uses <= 0:
             return rejections
-        return (
-            *rejections,
-            Rejection(~disk_conflict, _NO_STATE if state is None else _READ_WRITE_ONCE_POD_CONFLICT),
-        )
+        return (*rejections, Rejection(~disk_conflict, _NO_STATE if state is None else _READ_WRITE_ONCE_POD_CONFLICT))
 
     # -- PreFilter extensions
 

@@ -71,11 +71,7 @@ class ClusterEventDispatcher:
     __slots__ = ("_cache", "_coscheduling", "_gates", "_handler", "_resize_preemption", "_scheduler_names")
 
     def __init__(
-        self,
-        cache: Cache,
-        handler: EventHandler,
-        scheduler_names: Collection[str],
-        gates: FeatureGates | None = None,
+        self, cache: Cache, handler: EventHandler, scheduler_names: Collection[str], gates: FeatureGates | None = None
     ) -> None:
         """Create a dispatcher that updates *cache* and notifies *handler*.
 
@@ -292,10 +288,7 @@ def find_node_events(old: Node, new: Node, gates: FeatureGates) -> list[ClusterE
         (ActionType.UPDATE_NODE_TAINT, old.spec.taints != new.spec.taints),
         (ActionType.UPDATE_NODE_CONDITION, _get_condition_statuses(old) != _get_condition_statuses(new)),
         (ActionType.UPDATE_NODE_ANNOTATION, old.metadata.annotations != new.metadata.annotations),
-        (
-            ActionType.UPDATE_NODE_PREEMPTION_POLICY,
-            old.spec.pod_preemption_policy != new.spec.pod_preemption_policy,
-        ),
+        (ActionType.UPDATE_NODE_PREEMPTION_POLICY, old.spec.pod_preemption_policy != new.spec.pod_preemption_policy),
         (
             ActionType.UPDATE_NODE_DECLARED_FEATURE,
             "NodeDeclaredFeatures" in gates and old.status.declared_features != new.status.declared_features,

@@ -8,14 +8,7 @@ from typing import Any
 from extender.api.kinds.pod import Pod
 from extender.api.pod_resize import is_resize_deferred
 from extender.cache.pod_info import AssignedPodInfo
-from extender.client.errors import (
-    ApiError,
-    ConflictError,
-    FencedError,
-    NotFoundError,
-    ServerError,
-    UnreachableError,
-)
+from extender.client.errors import ApiError, ConflictError, FencedError, NotFoundError, ServerError, UnreachableError
 from extender.client.events import truncate_note
 from extender.framework.api_plan import ApiCall
 from extender.framework.events import ActionType, ClusterEvent, EventResource

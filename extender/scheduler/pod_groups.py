@@ -16,12 +16,7 @@ from extender.cache.snapshot import Snapshot
 from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
 from extender.cycle.pod_group.validation import validate_pod_group
 from extender.cycle.pod_group_cycle import get_member_sort_key, make_group_attempt, run_pod_group_cycle
-from extender.cycle.pod_group_members import (
-    GroupAttempt,
-    GroupDecision,
-    MemberResult,
-    MemberStep,
-)
+from extender.cycle.pod_group_members import GroupAttempt, GroupDecision, MemberResult, MemberStep
 from extender.cycle.scheduling_cycle import CycleInputs, schedule_without_extenders
 from extender.event_loop.cooperative_iteration import let_other_tasks_run
 from extender.framework.pod_group_points import PodGroupInfo

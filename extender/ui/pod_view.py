@@ -202,9 +202,7 @@ def _make_headline(report: PodReport, values: Mapping[str, Any], state: str) -> 
     node_count = format_count(len(report.explanation.node_names), "node")
     match state:
         case "placed":
-            return "; ".join(
-                [f"is on node {values['assigned']['node']}", *_list_lines_about_assigned_node(report)],
-            )
+            return "; ".join([f"is on node {values['assigned']['node']}", *_list_lines_about_assigned_node(report)])
         case "gated":
             return f"is not enqueued, because of {values['preEnqueue']['plugin']}"
         case "failed":

@@ -11,13 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.api.kinds.storage import (
-    CSINode,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
+from extender.api.kinds.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from extender.cache.object_index import ObjectIndex
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray

@@ -145,13 +145,7 @@ def list_workload_pods(workload: Workload, objects: Iterable[KubernetesObject]) 
     return [pod for pod in pods if is_controlled_by(pod, workload.kind, meta.namespace, meta.name, replica_sets)]
 
 
-def _make_pod(
-    workload: Workload,
-    name: str,
-    owner: OwnerReference,
-    spec: PodSpec,
-    labels: Mapping[str, str],
-) -> Pod:
+def _make_pod(workload: Workload, name: str, owner: OwnerReference, spec: PodSpec, labels: Mapping[str, str]) -> Pod:
     template = workload.spec.template
     meta = ObjectMeta(
         name=name,

@@ -99,10 +99,7 @@ class InputOptions:
 
 
 def read_cluster_inputs(
-    files: Sequence[str] | None,
-    input_options: InputOptions,
-    options: ClusterOptions,
-    names: Sequence[str] = (),
+    files: Sequence[str] | None, input_options: InputOptions, options: ClusterOptions, names: Sequence[str] = ()
 ) -> tuple[Cluster, PodSelection]:
     """Read the cluster from files, or the live cluster if there are no files.
 

@@ -114,10 +114,7 @@ async def _serve_http(server_module: Any, server: Any, port: int) -> None:
         actual_port = listener.getsockname()[1]
         http_app = server_module.make_http_app(server, [f"{host}:{actual_port}" for host in (_ADDRESS, "localhost")])
         with handle_signals(stopping.set):
-            async with (
-                server.session_manager.run(),
-                serve_http(http_app, listener, None, shutdown_timeout=1),
-            ):
+            async with server.session_manager.run(), serve_http(http_app, listener, None, shutdown_timeout=1):
                 write_error(f"MCP at {url}{server_module.HTTP_PATH}")
                 sys.stderr.flush()
                 await stopping.wait()

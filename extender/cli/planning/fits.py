@@ -35,8 +35,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command(epilog=_EPILOG)
 def fits(
     pod: Annotated[
-        list[str],
-        typer.Option("--pod", "-p", metavar="FILE", help="The pod to copy: YAML or JSON. May be repeated."),
+        list[str], typer.Option("--pod", "-p", metavar="FILE", help="The pod to copy: YAML or JSON. May be repeated.")
     ],
     file: options.FilesOrClusterOption = None,
     config: options.ConfigOption = "",

@@ -17,11 +17,7 @@ _ALL_NODES_PERCENTAGE = 100
 
 
 def describe_best_node_effects(
-    configuration: Configuration,
-    score_plugins: Mapping[str, Sequence[str]],
-    *,
-    url_prefix: str = "",
-    port: int = 0,
+    configuration: Configuration, score_plugins: Mapping[str, Sequence[str]], *, url_prefix: str = "", port: int = 0
 ) -> list[str]:
     """Return one line for each effect on a kube-scheduler if one of its extenders answers one node.
 

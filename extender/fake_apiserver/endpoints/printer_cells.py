@@ -9,12 +9,7 @@ from typing import Any
 from extender.fake_apiserver.registry.metadata import parse_timestamp
 from extender.fake_apiserver.registry.resources import Object
 
-_SHORT_MODES = {
-    "ReadWriteOnce": "RWO",
-    "ReadOnlyMany": "ROX",
-    "ReadWriteMany": "RWX",
-    "ReadWriteOncePod": "RWOP",
-}
+_SHORT_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
 def get_field(content: Object, path: str, default: Any = "") -> Any:

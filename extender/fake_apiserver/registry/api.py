@@ -28,13 +28,7 @@ from extender.fake_apiserver.registry.metadata import (
     update_metadata,
 )
 from extender.fake_apiserver.registry.patch import apply_merge_patch, apply_strategic_merge_patch
-from extender.fake_apiserver.registry.resources import (
-    NAMESPACES,
-    PRIORITY_CLASSES,
-    ApiResource,
-    Object,
-    find_resource,
-)
+from extender.fake_apiserver.registry.resources import NAMESPACES, PRIORITY_CLASSES, ApiResource, Object, find_resource
 from extender.fake_apiserver.registry.store import Store
 
 _INITIAL_NAMESPACES: Final = (DEFAULT_NAMESPACE, "kube-node-lease", "kube-public", "kube-system")

@@ -89,26 +89,19 @@ _RESOURCE_GROUP_VERSION: Final = "resource.k8s.io/v1"
 _COORDINATION_GROUP_VERSION: Final = "coordination.k8s.io/v1"
 
 API_RESOURCES: Final = (
-    ApiResource(
-        "v1", "Pod", short_names=("po",), has_status=True, selectable_fields=_POD_FIELDS, return_deleted_object=True
-    ),
+    ApiResource("v1", "Pod", short_names=("po",), has_status=True, selectable_fields=_POD_FIELDS,
+                return_deleted_object=True),
     ApiResource("v1", "Node", False, ("no",), has_status=True, selectable_fields=("spec.unschedulable",)),
     ApiResource("v1", "Namespace", False, ("ns",), True, ("status.phase",), return_deleted_object=True),
-    ApiResource(
-        "v1", "Service", short_names=("svc",), has_status=True, allow_create_on_update=True, return_deleted_object=True
-    ),
+    ApiResource("v1", "Service", short_names=("svc",), has_status=True, allow_create_on_update=True,
+                return_deleted_object=True),
     ApiResource("v1", "ReplicationController", short_names=("rc",), has_status=True),
     ApiResource("v1", "ConfigMap", short_names=("cm",)),
     ApiResource("v1", "PersistentVolume", False, ("pv",), has_status=True, return_deleted_object=True),
     ApiResource("v1", "PersistentVolumeClaim", True, ("pvc",), True, return_deleted_object=True),
     ApiResource("v1", "Event", short_names=("ev",), selectable_fields=_CORE_EVENT_FIELDS, allow_create_on_update=True),
-    ApiResource(
-        "events.k8s.io/v1",
-        "Event",
-        short_names=("ev",),
-        selectable_fields=_EVENTS_V1_FIELDS,
-        allow_create_on_update=True,
-    ),
+    ApiResource("events.k8s.io/v1", "Event", short_names=("ev",), selectable_fields=_EVENTS_V1_FIELDS,
+                allow_create_on_update=True),
     ApiResource("apps/v1", "ReplicaSet", short_names=("rs",), has_status=True),
     ApiResource("apps/v1", "StatefulSet", short_names=("sts",), has_status=True),
     ApiResource("policy/v1", "PodDisruptionBudget", True, ("pdb",), True, allow_unconditional_update=False),
@@ -118,34 +111,19 @@ API_RESOURCES: Final = (
     ApiResource("scheduling.k8s.io/v1alpha3", "CompositePodGroup", has_status=True),
     ApiResource(_STORAGE_GROUP_VERSION, "StorageClass", False, ("sc",), return_deleted_object=True),
     ApiResource(_STORAGE_GROUP_VERSION, "CSINode", False, allow_unconditional_update=False, return_deleted_object=True),
-    ApiResource(
-        _STORAGE_GROUP_VERSION, "CSIDriver", False, allow_unconditional_update=False, return_deleted_object=True
-    ),
+    ApiResource(_STORAGE_GROUP_VERSION, "CSIDriver", False, allow_unconditional_update=False,
+                return_deleted_object=True),
     ApiResource(_STORAGE_GROUP_VERSION, "CSIStorageCapacity", allow_unconditional_update=False),
-    ApiResource(
-        _STORAGE_GROUP_VERSION,
-        "VolumeAttachment",
-        False,
-        (),
-        True,
-        allow_unconditional_update=False,
-        return_deleted_object=True,
-    ),
+    ApiResource(_STORAGE_GROUP_VERSION, "VolumeAttachment", False, (), True, allow_unconditional_update=False,
+                return_deleted_object=True),
     ApiResource(_RESOURCE_GROUP_VERSION, "ResourceClaim", has_status=True, return_deleted_object=True),
     ApiResource(_RESOURCE_GROUP_VERSION, "ResourceClaimTemplate", return_deleted_object=True),
-    ApiResource(
-        _RESOURCE_GROUP_VERSION,
-        "ResourceSlice",
-        False,
-        (),
-        False,
-        ("spec.driver", "spec.nodeName"),
-        return_deleted_object=True,
-    ),
+    ApiResource(_RESOURCE_GROUP_VERSION, "ResourceSlice", False, (), False, ("spec.driver", "spec.nodeName"),
+                return_deleted_object=True),
     ApiResource(_RESOURCE_GROUP_VERSION, "DeviceClass", False, return_deleted_object=True),
     ApiResource(_RESOURCE_GROUP_VERSION, "DeviceTaintRule", False, has_status=True),
     ApiResource(_COORDINATION_GROUP_VERSION, "Lease", allow_unconditional_update=False, allow_create_on_update=True),
-)
+)  # fmt: skip
 """All resources. The contents of a deleted namespace are deleted in this order."""
 
 RESOURCES_BY_PATH: Final[Mapping[tuple[str, str], ApiResource]] = MappingProxyType(

@@ -71,11 +71,7 @@ from extender.plugins.inter_pod_affinity.filter_state import (
     find_rejections,
     update_with_pod,
 )
-from extender.plugins.inter_pod_affinity.pod_terms import (
-    compile_terms,
-    has_preferred_terms,
-    matches_own_affinity_terms,
-)
+from extender.plugins.inter_pod_affinity.pod_terms import compile_terms, has_preferred_terms, matches_own_affinity_terms
 
 _NO_STATE = Reason('error reading "PreFilterInterPodAffinity" from cycleState: not found', Code.ERROR)
 

@@ -100,11 +100,7 @@ class EligibleNodesCache:
         self._cache: dict[Hashable, EligibleNodes] = {}
 
     def get(
-        self,
-        snapshot: Snapshot,
-        pod: PodInfo,
-        keys: tuple[str, ...],
-        constraint: SpreadConstraint,
+        self, snapshot: Snapshot, pod: PodInfo, keys: tuple[str, ...], constraint: SpreadConstraint
     ) -> EligibleNodes:
         """Return the nodes that have all labels *keys*, match the pod's node affinity and have no untolerated taints.
 

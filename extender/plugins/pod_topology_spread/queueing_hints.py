@@ -8,10 +8,7 @@ from collections.abc import Mapping, Sequence
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import PodInfo
-from extender.framework.events import (
-    ClusterEvent,
-    QueueingHint,
-)
+from extender.framework.events import ClusterEvent, QueueingHint
 from extender.plugins.pod_topology_spread.constraints import SpreadConstraint
 
 

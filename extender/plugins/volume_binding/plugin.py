@@ -36,13 +36,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 import numpy as np
 
-from extender.api.kinds.storage import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolumeClaim,
-    StorageClass,
-)
+from extender.api.kinds.storage import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 from extender.api.kinds.struct_base import Int64
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot

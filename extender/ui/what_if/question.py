@@ -12,10 +12,7 @@ import msgspec
 from extender.planning.scaling import SCALABLE_KINDS
 from extender.planning.scenario import AddedNodes, Scale, Scenario, ScenarioError
 
-STRATEGIES: Final = {
-    "LeastAllocated": "spread",
-    "MostAllocated": "pack",
-}
+STRATEGIES: Final = {"LeastAllocated": "spread", "MostAllocated": "pack"}
 """The scoring strategies of NodeResourcesFit that the form offers as configurations."""
 
 CONFIG_FILE: Final = "scheduler.yaml"
