@@ -16,7 +16,7 @@
 {{- fail "permissions.coscheduling: must be true, because scheduler.config enables the plugin Coscheduling" -}}
 {{- end -}}
 {{- if eq .Values.mode "beside" -}}
-{{- $ports := list .Values.extender.port .Values.metrics.port .Values.metrics.extenderPort -}}
+{{- $ports := list (int .Values.extender.port) (int .Values.metrics.port) (int .Values.metrics.extenderPort) -}}
 {{- if ne (len (uniq $ports)) 3 -}}
 {{- fail (printf "extender.port, metrics.port, metrics.extenderPort: must differ in mode beside, because they are ports of one pod: %v" $ports) -}}
 {{- end -}}

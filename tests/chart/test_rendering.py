@@ -58,6 +58,12 @@ def test_invalid_values_are_rejected(case: dict[str, Any], tmp_path: Path) -> No
     assert case["says"] in str(raised.value)
 
 
+def test_equal_ports_are_rejected_also_if_a_flag_sets_one() -> None:
+    """Helm reads numbers of --set as integers, and those of a file as floating-point numbers."""
+    with pytest.raises(HelmError, match=r"must differ in mode beside.*\[10259 10259 10260\]"):
+        helm("template", "x", str(CHART), "--set", "extender.port=10259")
+
+
 @pytest.mark.parametrize("values", EXAMPLES, ids=[file.stem for file in EXAMPLES])
 def test_helm_lint_finds_no_error(values: Path) -> None:
     assert "[ERROR]" not in helm("lint", str(CHART), "--strict", "--values", str(values))
