@@ -53,7 +53,17 @@ class MoveSimulator:
         attempts: the number of scheduling cycles and filter runs so far.
     """
 
-    __slots__ = ("_disruptions", "_profiles", "_runtime", "_seed", "_undo_steps", "attempts", "cache", "waiting")
+    __slots__ = (
+        "_disruptions",
+        "_profiles",
+        "_replaced_uids",
+        "_runtime",
+        "_seed",
+        "_undo_steps",
+        "attempts",
+        "cache",
+        "waiting",
+    )
 
     def __init__(self, cache: Cache, profiles: Mapping[str, Profile], runtime: PluginRuntime, seed: int = 0) -> None:
         self.cache, self._runtime, self._seed = cache, runtime, seed
@@ -63,6 +73,7 @@ class MoveSimulator:
         with cache.read() as snapshot:
             self._disruptions = RemainingDisruptions(ClusterBudgets(snapshot))
         self._undo_steps: list[Callable[[], None]] = []
+        self._replaced_uids: set[str] = set()
         self.attempts = 0
         self.waiting = sort_by_queue_order(list_pending_pods(cache, self._profiles), cache, self._profiles)
 
@@ -141,6 +152,9 @@ class MoveSimulator:
         """Remove *pod* from its node, count it against no budget, and return the pod that would replace it."""
         replacement, edits = make_replacement(pod.pod), self._start_edits()
         edits.remove_pod(pod)
+        uid = pod.pod.metadata.uid or pod.key
+        self._replaced_uids.add(uid)
+        self._undo_steps.append(lambda: self._replaced_uids.discard(uid))
         release_claims(pod.pod, replacement.metadata.uid, self.cache, edits)
         return replacement
 
@@ -215,7 +229,12 @@ class MoveSimulator:
         self._disruptions.count_disruption(pod)
 
     def _list_waiting(self) -> list[Pod]:
-        return [pod for pod in self.waiting if not self.is_placed(pod)]
+        """Return the waiting pods without a node. A pod that was placed and evicted since does not wait any more."""
+        return [
+            pod
+            for pod in self.waiting
+            if not self.is_placed(pod) and (pod.metadata.uid or pod.key) not in self._replaced_uids
+        ]
 
     def _place_all(
         self, pods: Sequence[Pod], watched_pod: Pod | None = None

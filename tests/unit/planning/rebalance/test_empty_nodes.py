@@ -79,3 +79,11 @@ def test_a_waiting_pod_that_needs_the_room_comes_first() -> None:
     plan = plan_of(*nodes, pod("a", "2", on="n1", labels=WEB), waiting_pod, names=["n1"])
     assert (plan.emptied, plan.proof.steps) == ((), ())
     assert plan.retained[0].pod == "default/a"
+
+
+def test_a_waiting_pod_that_is_placed_and_evicted_is_not_placed_twice() -> None:
+    nodes = [node(f"n{number}") for number in range(6)]
+    plan = plan_of(*nodes, pod("running", "1", on="n0"), pod("first", "1"), pod("second", "1"))
+    assert list_steps(plan)[-2:] == ["evict default/first to n0", "evict default/second to n0"]
+    assert [entry.pod for entry in plan.placed_before] == ["default/first", "default/second"]
+    assert [step.placed for step in plan.proof.steps] == [()] * 7
