@@ -15,7 +15,7 @@ def make_visible(text: str) -> str:
 
     Line breaks and tabs are kept.
     """
-    if text.isprintable():
+    if text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return "".join(char if char.isprintable() or char in "\n\t" else _escape(char) for char in text)
 

@@ -47,17 +47,20 @@ def report_failure(*lines: str, log_format: str = "text", status: int = 1) -> in
 def write_text(text: str, output: TextIO | None = None) -> None:
     """Write *text* to a terminal or another output; None means standard output.
 
-    A terminal gets wrapped lines, bold titles, and the results of pods in colour, unless the variable NO_COLOR is set
-    or TERM is `dumb`. It does not get the escape sequences of names and messages.
+    No output gets the escape sequences of names and messages, because a pager may pass them to a terminal. A terminal
+    gets wrapped lines, bold titles, and the results of pods in colour, unless the variable NO_COLOR is set or TERM is
+    `dumb`.
+
+    Source: cli-runtime/pkg/printers/terminal.go, WriteEscaped (1.37).
     """
-    output = sys.stdout if output is None else output
+    output, text = sys.stdout if output is None else output, make_visible(text)
     if not output.isatty():
         output.write(text)
         return
     width = shutil.get_terminal_size().columns
     has_colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     previous_line = ""
-    for line in make_visible(text).splitlines():
+    for line in text.splitlines():
         start, end = _choose_colour(line, previous_line) if has_colours else ("", "")
         output.write(f"{start}{_wrap(line, width)}{end}\n")
         previous_line = line

@@ -27,7 +27,7 @@ from extender.cli.recording_options import (
     make_offline_runtime,
     redirect_plugin_output,
 )
-from extender.cli.terminal import ProgressBar
+from extender.cli.terminal import ProgressBar, write_text
 from extender.config.documents import dump_yaml
 from extender.planning.scaling import calculate_pod_changes
 from extender.planning.scenario import ScenarioError
@@ -150,7 +150,7 @@ def _write_results(result_file: ResultFile[Any], output: OutputFormat) -> None:
             for values in result_file.read_values():
                 sys.stdout.write(f"---\n{dump_yaml(values)}")
         case OutputFormat.TABLE:
-            sys.stdout.write(format_sweep_table([make_sweep_row(values) for values in result_file.read_values()]))
+            write_text(format_sweep_table([make_sweep_row(values) for values in result_file.read_values()]))
     sys.stdout.flush()
 
 

@@ -135,6 +135,11 @@ def test_a_terminal_does_not_get_escape_sequences_of_names(monkeypatch: pytest.M
     assert write_at_terminal(monkeypatch, text, 80, no_colour="1") == want
 
 
+def test_a_pipe_to_a_pager_gets_no_escape_sequences_of_names(capsys: pytest.CaptureFixture[str]) -> None:
+    write_text("taint \x1b[2J \u202e\n")
+    assert capsys.readouterr().out == "taint \\x1b[2J \\u202e\n"
+
+
 def test_an_error_has_no_escape_sequences(capsys: pytest.CaptureFixture[str]) -> None:
     write_error('waits for scheduler "\x1b[31m"')
     assert capsys.readouterr().err == 'extender: waits for scheduler "\\x1b[31m"\n'
