@@ -1,24 +1,21 @@
 """Depth-first search for devices by claim, request and device, until the first complete allocation.
 
 The search has upstream's order and shortcuts, so it selects the same devices. They determine the free devices for the
-next pod, and the selected subrequests the score. After a first failure, it leaves out combinations if there are too few
-devices for a request, or if a constraint allows too few; upstream tries them all. If a device is rejected after its
-counters were consumed or after it was added to constraints, these changes are rolled back, as in 1.36.3 and later.
+next pod, and the selected subrequests the score. After a first failure, it leaves out combinations that `SearchBounds`
+excludes; upstream tries them all. If a device is rejected after its counters were consumed or after it was added to
+constraints, these changes are rolled back, as in 1.36.3 and later.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Filter;
 dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate (1.36).
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, auto
-from itertools import takewhile
-from typing import Final, NamedTuple
 
 from extender.api.kinds.devices import ResourceClaim
 from extender.api.kinds.node import Node
 from extender.dra.allocated_devices import AllocatedDevices
-from extender.dra.constraints import Constraint, count_allowed, make_attribute_lookup
+from extender.dra.constraints import make_attribute_lookup
 from extender.dra.consumable_capacity import Amount, calculate_consumed_capacities, fits_capacity
 from extender.dra.device_pools import Pool, PoolDevice
 from extender.dra.device_requests import (
@@ -32,20 +29,8 @@ from extender.dra.device_selectors import match_selectors
 from extender.dra.errors import AllocationError, AllocationTimeoutError
 from extender.dra.features import Features
 from extender.dra.resource_slices import DeviceId, SliceDevice
+from extender.dra.search_bounds import ALLOCATION_RESULTS_MAX_SIZE, ClaimAllocation, DeviceIndices, SearchBounds
 from extender.dra.shared_counters import CounterAllocator
-
-ALLOCATION_RESULTS_MAX_SIZE: Final = 32
-"""The maximum number of devices of a claim."""
-
-
-@dataclass(slots=True)
-class ClaimAllocation:
-    """A claim with its requests, their subrequests, its constraints, and the devices allocated so far."""
-
-    claim: ResourceClaim
-    requests: list[tuple[RequestData, ...]]
-    constraints: list[Constraint]
-    results: list[DeviceResult] = field(default_factory=list)
 
 
 class _SearchOutcome(Enum):
@@ -53,14 +38,6 @@ class _SearchOutcome(Enum):
     NOT_ALLOCATED = auto()
     EXCEEDS_MAX_SIZE = auto()
     """Every allocation of the claim exceeds its maximum number of devices."""
-
-
-class DeviceIndices(NamedTuple):
-    """The indices of a device to allocate: its claim, its request, and the device in the request."""
-
-    claim_index: int
-    request_index: int
-    device_index: int = 0
 
 
 class AllocationSearch:
@@ -87,8 +64,8 @@ class AllocationSearch:
         self._allocating_devices: dict[DeviceId, set[int]] = {}
         self._allocating_capacity: dict[DeviceId, dict[str, int]] = {}
         self._has_backtracked = False
-        self._requests: list[tuple[DeviceIndices, RequestData]] = []
         self.claims: list[ClaimAllocation] = []
+        self._bounds = SearchBounds(self.claims, self._counters, self._find_candidates, self._is_in_use)
 
     def allocate(self) -> bool:
         """Return whether all `claims` can be allocated together.
@@ -97,11 +74,7 @@ class AllocationSearch:
             AllocationError: the evaluation of a selector fails, or the claims cannot be allocated on any node.
             AllocationTimeoutError: the timeout is exceeded.
         """
-        self._requests = [
-            (DeviceIndices(claim_index, request_index), subrequests[0])
-            for claim_index, claim in enumerate(self.claims)
-            for request_index, subrequests in enumerate(claim.requests)
-        ]
+        self._bounds.set_requests()
         outcome = self._allocate_one(DeviceIndices(0, 0), None, (0, 0))
         if outcome is _SearchOutcome.EXCEEDS_MAX_SIZE:
             raise AllocationError("allocation max size exceeded")
@@ -208,7 +181,7 @@ class AllocationSearch:
     def _allocate_exact_count(
         self, indices: DeviceIndices, subrequest_index: int, request_data: RequestData, start: tuple[int, int]
     ) -> _SearchOutcome:
-        if self._has_backtracked and not self._may_complete(indices, request_data, start):
+        if self._has_backtracked and not self._bounds.may_complete(indices, request_data, start):
             return _SearchOutcome.NOT_ALLOCATED
         next_indices = indices._replace(device_index=indices.device_index + 1)
         for pool_device, next_start in self._find_candidates(indices, request_data, start):
@@ -222,7 +195,7 @@ class AllocationSearch:
             if outcome is _SearchOutcome.EXCEEDS_MAX_SIZE:
                 return outcome
             self._has_backtracked = True
-            if not self._may_complete(indices, request_data, next_start):
+            if not self._bounds.may_complete(indices, request_data, next_start):
                 break
         return _SearchOutcome.NOT_ALLOCATED
 
@@ -249,34 +222,6 @@ class AllocationSearch:
                 ):
                     continue
                 yield PoolDevice(device, pool), (pool_index, device_index + 1)
-
-    def _may_complete(self, indices: DeviceIndices, request_data: RequestData, start: tuple[int, int]) -> bool:
-        """Return whether there may be enough devices for the request and the exact requests after it.
-
-        kube-scheduler tries all combinations of devices if there is one too few. Here this check ends the search.
-        """
-        if request_data.request.derived_attributes:  # adding a device to a constraint may fail
-            return True
-        later_requests = (entry for entry in self._requests if entry[0] > (*indices[:2], 0))
-        exact_requests = takewhile(lambda entry: _is_simple(entry[1].request), later_requests)
-        try:
-            return self._has_enough([(indices, request_data, start), *((*entry, (0, 0)) for entry in exact_requests)])
-        except AllocationError:
-            return True  # kube-scheduler may end before it evaluates the selector
-
-    def _has_enough(self, parts: Sequence[tuple[DeviceIndices, RequestData, tuple[int, int]]]) -> bool:
-        """Return whether there may be enough devices from a start for each request, and for all of them together."""
-        needed_count, devices = 0, set[DeviceId]()
-        for indices, request_data, start in parts:
-            candidates = [found.device for found, _ in self._find_candidates(indices, request_data, start)]
-            constraints, request = self.claims[indices.claim_index].constraints, request_data.request
-            count = request_data.num_devices - indices.device_index
-            if count > count_allowed(candidates, request, constraints):
-                return False
-            if not request.admin_access and not any(device.allow_multiple_allocations for device in candidates):
-                needed_count += count
-                devices.update(device.id for device in candidates)
-        return needed_count <= len(devices)
 
     def _may_fit(self, indices: DeviceIndices, request: NormalizedRequest, device: SliceDevice) -> bool:
         """Return whether *device* may fit *request*, ignoring the devices that this search has allocated."""
@@ -391,7 +336,3 @@ class AllocationSearch:
                 allocating_capacity[name] -= amount.nanos
         if not any(allocating_capacity.values()):
             del self._allocating_capacity[device.id]
-
-
-def _is_simple(request: NormalizedRequest) -> bool:
-    return not (request.parent or request.derived_attributes or request.allocation_mode == ALLOCATION_MODE_ALL)

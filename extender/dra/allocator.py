@@ -19,11 +19,7 @@ from extender.api.kinds.node import Node
 from extender.basics.clock import Clock
 from extender.cache.snapshot import Snapshot
 from extender.dra.allocated_devices import AllocatedDevices
-from extender.dra.allocation_search import (
-    ALLOCATION_RESULTS_MAX_SIZE,
-    AllocationSearch,
-    ClaimAllocation,
-)
+from extender.dra.allocation_search import AllocationSearch
 from extender.dra.constraints import build_constraints
 from extender.dra.device_pools import Pool, PoolDevice, SliceIndex
 from extender.dra.device_requests import (
@@ -37,6 +33,7 @@ from extender.dra.device_taint_rules import apply_taint_rules
 from extender.dra.errors import AllocationError, NodeAllocationError
 from extender.dra.features import Features
 from extender.dra.resource_slices import CompiledSlice, PoolId
+from extender.dra.search_bounds import ALLOCATION_RESULTS_MAX_SIZE, ClaimAllocation
 
 _MAX_CACHED_CLAIM_SETS: Final = 128
 _encoder = msgspec.msgpack.Encoder(order="deterministic")

@@ -9,11 +9,12 @@ dynamic-resource-allocation/structured/internal/experimental/allocator_experimen
 allocator.checkAndConsumeCompatibilityGroups, allocator.compatibilityGroupsBaselineForPool (1.37).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from extender.dra.allocated_devices import AllocatedDevices
-from extender.dra.device_pools import Pool
+from extender.dra.device_pools import Pool, PoolDevice
 from extender.dra.features import Features
 from extender.dra.resource_slices import CounterAmounts, CounterConsumption, PoolId, SliceDevice
 
@@ -158,6 +159,25 @@ class CounterAllocator:
                 return False
         return True
 
+    def count_consumable(self, devices: Sequence[PoolDevice]) -> int:
+        """Return an upper bound of the number of *devices* whose counters can be consumed together."""
+        count, consumptions = len(devices), dict[tuple[PoolId, str], list[CounterAmounts]]()
+        for device, pool in devices:
+            if device.consumed_counters and not device.allow_multiple_allocations:
+                first = device.consumed_counters[0]
+                consumptions.setdefault((self._get_key(pool), first.counter_set), []).append(first.counters)
+        for (key, set_name), amounts in consumptions.items():
+            consumed_set = self._consumed.get(key, {}).get(set_name, {})
+            available_set = self._available.get(key, {}).get(set_name, {})
+            count -= max(
+                (
+                    len(amounts) - _count_fitting(available - consumed_set.get(name, 0), name, amounts)
+                    for name, available in available_set.items()
+                ),
+                default=0,
+            )
+        return count
+
     def release(self, device: SliceDevice, pool: Pool) -> None:
         """Release the counters of *device*, the last one that consumed counters."""
         if self._groups is not None:
@@ -170,3 +190,9 @@ class CounterAllocator:
             counters = counter_sets.setdefault(consumption.counter_set, {})
             for name, amount in consumption.counters.items():
                 counters[name] = counters.get(name, 0) + sign * amount
+
+
+def _count_fitting(available: int, counter: str, amounts: Iterable[CounterAmounts]) -> int:
+    """Return the largest number of *amounts* that *available* of a *counter* suffices for."""
+    sums = accumulate(sorted(amount.get(counter, 0) for amount in amounts))
+    return max((count for count, total in enumerate(sums, 1) if total <= available), default=0)

@@ -7,6 +7,7 @@ import pytest
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_37
 from extender.dra.allocated_devices import AllocatedDevices
+from extender.dra.device_pools import PoolDevice
 from extender.dra.features import make_features
 from extender.dra.resource_slices import SliceDevice
 from extender.dra.shared_counters import CommonGroups, CounterAllocator
@@ -79,3 +80,23 @@ def test_slices_with_groups_do_not_count_without_the_gate(gates: dict[str, bool]
     allocator.sync(make_cluster(*make_slices({"a": consume("a")})).snapshot())
     pools = allocator.slice_index.get_pools_for_node(make_node("n1"))
     assert len([pool for pool in pools if pool.is_usable]) == pool_count
+
+
+def test_the_counters_limit_how_many_devices_may_fit_together() -> None:
+    """Two slots are available for devices that take one slot, two, two and none."""
+    slots = {"one": "1", "two": "2", "also-two": "2", "none": "0"}
+    devices = {name: consume("", amount) for name, amount in slots.items()} | {"shared": consume("", "2"), "free": {}}
+    devices["shared"]["allowMultipleAllocations"] = True
+    cluster = make_cluster(make_node("n"), *make_slices(devices))
+    allocator = make_allocator(release=RELEASE_1_37)
+    allocator.sync(cluster.snapshot())
+    (pool,) = allocator.slice_index.get_pools_for_node(cluster.snapshot().nodes[0])
+    by_name = {device.id[2]: PoolDevice(device, pool) for device in pool.devices}
+    counters = CounterAllocator(AllocatedDevices(consumable_capacity=True), make_features(FeatureGates({})))
+    assert counters.count_consumable(list(by_name.values())) == 6  # no counters of the pool are known yet
+    assert counters.consume(*by_name.pop("none"))
+    assert [counters.count_consumable([by_name[name] for name in names]) for names in (
+        ["one"], ["two", "also-two"], ["one", "two", "also-two"], ["one", "two", "shared", "free"],
+    )] == [1, 1, 1, 3]  # fmt: skip
+    assert counters.consume(*by_name["two"])
+    assert counters.count_consumable([by_name[name] for name in ("one", "also-two", "shared", "free")]) == 2
