@@ -167,6 +167,8 @@ scan: build/scan-env/.ready helm ## Scan the Dockerfile, the rendered chart and 
 	$(PY) -m tests.scan
 
 changelog: $(READY) ## Move the fragments of docs/changelog.d to CHANGELOG.md, for the version in extender/__init__.py
+	@version=$$($(PY) -c 'import extender; print(extender.__version__)'); ! grep -q "^## $$version (" CHANGELOG.md || \
+	  { echo "CHANGELOG.md has $$version already; set the next __version__ in extender/__init__.py" >&2; exit 1; }
 	$(BIN)/towncrier build --yes
 
 readme: $(READY) ## Update the example output in the README and docs/ask.md

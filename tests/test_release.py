@@ -41,6 +41,19 @@ def test_the_changelog_is_built_from_the_fragments() -> None:
     assert len(re.findall(r"(?m)^- ", process.stdout)) == len(fragments)
 
 
+@pytest.mark.parametrize(("version", "status"), [(extender.__version__, 2), ("0.0.9", 0)])
+def test_a_version_is_added_to_the_changelog_once(tmp_path: Path, version: str, status: int) -> None:
+    (tmp_path / "CHANGELOG.md").write_text(f"## {version} (2026-01-02)\n")
+    (tmp_path / "towncrier").write_text("#!/bin/sh\necho built\n")
+    (tmp_path / "towncrier").chmod(0o755)
+    command = ["make", "-C", str(tmp_path), "-f", str(ROOT / "Makefile"), "changelog", "READY=", f"BIN={tmp_path}"]
+    process = subprocess.run([*command, f"PY={sys.executable}"], capture_output=True, text=True, check=False)
+    assert process.returncode == status
+    assert ("\nbuilt\n" in process.stdout) == (status == 0)
+    message = f"CHANGELOG.md has {version} already; set the next __version__ in extender/__init__.py\n"
+    assert (message in process.stderr) == (status == 2)
+
+
 def test_the_first_word_of_a_fragment_selects_its_heading(tmp_path: Path) -> None:
     folder = tmp_path / "docs" / "changelog.d"
     folder.mkdir(parents=True)
