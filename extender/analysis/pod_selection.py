@@ -195,8 +195,9 @@ class PodFinder:
         kind = workload.kind.lower()
         names = sorted({name for pod in self._pods.values() for name in self._iterate_owner_names(pod, workload.kind)})
         similar_names = ", ".join(f"{kind}/{name}" for name in find_nearest_names(workload.name, names))
-        suggestion = f"did you mean {similar_names}?" if similar_names else "add its manifest with -f"
-        return f"this {kind} has no pods; {suggestion}"
+        if similar_names:
+            return f"this {kind} has no pods; did you mean {similar_names}?"
+        return f"there is no such {kind}, nor a pod of it; -f reads a recording together with manifests"
 
     def _iterate_owner_names(self, pod: Pod, kind: str) -> Iterable[str]:
         owner = pod.metadata.controller

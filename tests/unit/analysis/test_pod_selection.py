@@ -80,7 +80,7 @@ def find(text: str, namespace: str = "") -> list[str]:
         ("deployment/new", "", ["shop/web-7f-a"]),
         ("deployment/web", "", ["deployment/web"]),
         ("sts/dbb", "shop", ["this statefulset has no pods; did you mean statefulset/db?"]),
-        ("job/pi", "shop", ["this job has no pods; add its manifest with -f"]),
+        ("job/pi", "shop", ["there is no such job, nor a pod of it; -f reads a recording together with manifests"]),
     ],
 )
 def test_pods_are_found_by_the_names_that_kubectl_accepts(text: str, namespace: str, found: list[str]) -> None:
