@@ -145,9 +145,10 @@ def simulate(
     missing_kinds: dict[str, None] = {}
     unreadable_kinds: Mapping[str, str] = {} if recording is None else recording.unreadable_kinds
     if recording is not None:
+        evicts = bool(simulation_run.evicted_pods)
         for pod in simulation_run.queue:
             profile, recorded = profiles[pod.spec.scheduler_name], recording.recorded_kinds
-            kinds = list_missing_kinds(pod, profile, recorded, unreadable_kinds, scored=True, preempts=options.preempt)
+            kinds = list_missing_kinds(pod, profile, recorded, unreadable_kinds, scored=True, preempts=evicts)
             missing_kinds.update(dict.fromkeys(kinds))
     return Simulation(
         simulation_run.finish(),

@@ -262,3 +262,19 @@ def test_with_preemption_the_victims_are_evicted_and_their_budget_is_used() -> N
     text = format_simulation(simulation, 0)
     assert text.startswith("2 pods waiting, 2 placed, 0 not placed, 1 evicted (seed 0)\n")
     assert "\nPlaced after evictions\n  default/high on n1, in place of default/low\n" in text
+
+
+def test_budgets_that_are_not_recorded_are_named_only_if_pods_are_evicted() -> None:
+    """Budgets of a live cluster are not read if no pod on a node has a lower priority than the waiting pods."""
+    setup, without_budget = wiring.build_setup(), PREEMPTION.partition("---\napiVersion: policy/v1")[0]
+    for priority, missing_kinds in (("0", ("PodDisruptionBudget",)), ("100", ())):
+        text = without_budget.replace("priority: 0", f"priority: {priority}")
+        recording = parse_recording(text.encode(), "c.yaml")
+        simulation = simulate(
+            load_cache(recording),
+            setup.profiles,
+            wiring.make_runtime(),
+            SimulationOptions(preempt=True),
+            recording=recording,
+        )
+        assert simulation.missing_kinds == missing_kinds
