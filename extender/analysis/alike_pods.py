@@ -17,8 +17,6 @@ class AlikePods:
     is nominated, or if it has objects of its own: ephemeral volumes or resource claims.
     """
 
-    __slots__ = ("_reads_annotations",)
-
     def __init__(self, profiles: Mapping[str, Profile]) -> None:
         self._reads_annotations = {name: _reads_annotations(profile) for name, profile in profiles.items()}
 

@@ -66,8 +66,6 @@ class _WaitingPod:
 class PermitSimulation:
     """Runs Permit plugins, and keeps the waiting pods until they are allowed or time out."""
 
-    __slots__ = ("_cache", "_runtime", "_waiting_pods")
-
     def __init__(self, cache: Cache, runtime: PluginRuntime) -> None:
         self._cache, self._runtime = cache, runtime
         self._waiting_pods: dict[str, _WaitingPod] = {}  # by uid

@@ -27,17 +27,6 @@ class PodPlacer:
         seed: the random seed for the selection among nodes with equal scores.
     """
 
-    __slots__ = (
-        "_cache",
-        "_failed_attempts",
-        "_node_sampler",
-        "_permit_simulation",
-        "_placed",
-        "_profiles",
-        "_rng",
-        "_runtime",
-    )
-
     def __init__(self, cache: Cache, profiles: Mapping[str, Profile], runtime: PluginRuntime, seed: int = 0) -> None:
         self._cache, self._profiles, self._runtime = cache, profiles, runtime
         self._rng = Random(seed)  # noqa: S311  reproducible
@@ -162,8 +151,6 @@ class FailedAttempts:
 
     A cycle whose PostFilter plugin made a plan is not stored, because the plan may be selected by chance.
     """
-
-    __slots__ = ("_alike_pods", "_cache", "_failures", "_write_count")
 
     def __init__(self, cache: Cache, profiles: Mapping[str, Profile]) -> None:
         self._cache, self._alike_pods = cache, AlikePods(profiles)

@@ -42,8 +42,6 @@ class _NominationHandler(EventHandler):
 class _PodObservingDispatcher(ClusterEventDispatcher):
     """Applies changes to the cache, and calls a function with each changed pod."""
 
-    __slots__ = ("on_pod_change", "on_pod_delete")
-
     def __init__(
         self, cache: Cache, handler: EventHandler, scheduler_names: Collection[str], gates: FeatureGates
     ) -> None:

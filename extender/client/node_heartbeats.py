@@ -24,8 +24,6 @@ class HeartbeatDetector:
     probability of a collision is 2**-64 per change.
     """
 
-    __slots__ = ("_last_line", "_newest_version", "_prefix_hashes", "_states")
-
     def __init__(self) -> None:
         self._states: dict[int, tuple[Struct, int]] = {}  # by the hash of the text before the version
         self._prefix_hashes: dict[str, int] = {}

@@ -79,8 +79,6 @@ class MetricFamilies:
     Metrics are cached by family and label values, since prometheus_client's lookup takes a lock.
     """
 
-    __slots__ = ("_children", "_collectors")
-
     def __init__(
         self, registry: CollectorRegistry, families: Iterable[MetricFamily], disabled_families: Collection[str] = ()
     ) -> None:

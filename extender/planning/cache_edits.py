@@ -15,8 +15,6 @@ class CacheEdits:
     After `undo` the rows of the nodes are as before, so that equal seeds give equal results.
     """
 
-    __slots__ = ("_cache", "_undo_steps")
-
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self._undo_steps: list[Callable[[], None]] = []

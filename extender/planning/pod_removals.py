@@ -27,19 +27,6 @@ class PodRemovals:
         violations: the keys of the pods that violate a budget, by the budget's `namespace/name`.
     """
 
-    __slots__ = (
-        "_cache",
-        "_drained",
-        "_edits",
-        "_remaining_disruptions",
-        "_replacements",
-        "_sources",
-        "_unplaced_uids",
-        "lost",
-        "scaled_down",
-        "violations",
-    )
-
     def __init__(self, cache: Cache, edits: CacheEdits, remaining_disruptions: RemainingDisruptions) -> None:
         self._cache, self._edits, self._remaining_disruptions = cache, edits, remaining_disruptions
         self.lost: list[LostPodResult] = []

@@ -16,8 +16,6 @@ from extender.preemption.disruption_budgets import Budget, Budgets, compile_budg
 class ClusterBudgets:
     """The budgets of a cluster with their names. All scenarios share them, and count in `RemainingDisruptions`."""
 
-    __slots__ = ("budgets", "names")
-
     def __init__(self, snapshot: Snapshot) -> None:
         self.names: list[str] = []
         budgets: list[Budget] = []
@@ -51,8 +49,6 @@ def _scale_to_count(value: int | str, count: int) -> int:
 
 class RemainingDisruptions:
     """The remaining disruptions during one scenario."""
-
-    __slots__ = ("_cluster", "_remaining")
 
     def __init__(self, cluster: ClusterBudgets) -> None:
         self._cluster = cluster

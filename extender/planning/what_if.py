@@ -52,8 +52,6 @@ class WhatIfRunner:
         get_price: the function that returns the price of a node. If it is None, the cost is not calculated.
     """
 
-    __slots__ = ("_base_cost", "_budgets", "_cache", "_get_price", "_pending", "_profiles", "_runtime", "before")
-
     def __init__(
         self,
         cache: Cache,

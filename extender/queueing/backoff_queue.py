@@ -27,15 +27,6 @@ class BackoffQueue:
     it must not be popped before the next event: it is in the heap of errors until `release_held_pods` is called.
     """
 
-    __slots__ = (
-        "_align_to_windows",
-        "_error_backoff_q",
-        "_held_pods",
-        "_initial_backoff",
-        "_max_backoff",
-        "_pod_backoff_q",
-    )
-
     def __init__(
         self,
         sort_key: Callable[[QueuedEntity], Any],

@@ -15,8 +15,6 @@ from extender.queueing.queued_entities import QueuedPodInfo
 class InFlightEvents:
     """A store of cluster events. It keeps an event while a pod that was popped before the event is in flight."""
 
-    __slots__ = ("_event_number_at_pop", "_events", "_first_event_number", "_pods_with_own_event")
-
     def __init__(self) -> None:
         self._events: deque[ClusterEvent] = deque()
         self._first_event_number = 0  # the number of the first event in the deque

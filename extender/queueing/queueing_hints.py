@@ -77,8 +77,6 @@ def build_queueing_hint_map(profile: Profile) -> dict[str, tuple[ClusterEventWit
 class QueueingHints:
     """The registered events of all plugins, by scheduler name."""
 
-    __slots__ = ("_hint_maps", "_interest_by_event_type", "_last_matches", "_on_hint", "_on_pre_hint", "_pre_hints")
-
     def __init__(
         self,
         profiles: Mapping[str, Profile],

@@ -39,8 +39,6 @@ EVENT_RESOURCE_BY_KIND: Final[Mapping[type, EventResource]] = {
 class EventHandler:
     """Handles changes of API objects, after the cache is updated. This base class ignores them."""
 
-    __slots__ = ()
-
     def on_pending_pod_add(self, pod: Pod) -> None:
         """Handle a new pod without a node."""
 
@@ -67,8 +65,6 @@ class ClusterEventDispatcher:
 
     The changes of each kind must arrive in the order of the watch.
     """
-
-    __slots__ = ("_cache", "_coscheduling", "_gates", "_handler", "_resize_preemption", "_scheduler_names")
 
     def __init__(
         self, cache: Cache, handler: EventHandler, scheduler_names: Collection[str], gates: FeatureGates | None = None

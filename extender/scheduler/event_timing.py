@@ -20,8 +20,6 @@ ObserveDuration = Callable[[str, float], None]
 class TimedEventHandler(EventHandler):
     """Forwards events to another event handler and measures the duration of each call."""
 
-    __slots__ = ("_handler", "_observe", "_release")
-
     def __init__(self, handler: EventHandler, observe: ObserveDuration, release: Release) -> None:
         self._handler, self._observe, self._release = handler, observe, release
 

@@ -28,8 +28,6 @@ class ResultFile(Generic[T]):
         decode: returns what `open` returns of a line; it raises a DecodeError, KeyError or TypeError for other lines.
     """
 
-    __slots__ = ("_decode", "_inputs", "_lines", "_lock", "_path")
-
     def __init__(self, path: str, inputs: Mapping[str, str], decode: Callable[[bytes], T]) -> None:
         self._path = Path(path) if path else None
         self._inputs = {**inputs, "version": __version__}

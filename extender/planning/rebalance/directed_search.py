@@ -54,8 +54,6 @@ class DirectedSearch:
         attempt_limit: the number of attempts of the simulator at which the search ends.
     """
 
-    __slots__ = ("_attempt_limit", "_goals", "_progress", "_simulator", "_target")
-
     def __init__(
         self, simulator: MoveSimulator, target: Pod, attempt_limit: int, progress: SearchProgress | None
     ) -> None:

@@ -53,18 +53,6 @@ class MoveSimulator:
         attempts: the number of scheduling cycles and filter runs so far.
     """
 
-    __slots__ = (
-        "_disruptions",
-        "_profiles",
-        "_replaced_uids",
-        "_runtime",
-        "_seed",
-        "_undo_steps",
-        "attempts",
-        "cache",
-        "waiting",
-    )
-
     def __init__(self, cache: Cache, profiles: Mapping[str, Profile], runtime: PluginRuntime, seed: int = 0) -> None:
         self.cache, self._runtime, self._seed = cache, runtime, seed
         self._profiles = {name: replace(profile, post_filter_plugins=()) for name, profile in profiles.items()}
