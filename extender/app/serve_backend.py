@@ -34,8 +34,7 @@ from extender.extender_api.best_node.assumptions import Assumptions
 from extender.extender_api.best_node.choice import FilterAnswer
 from extender.extender_api.bind import BindApi, BindVerb
 from extender.extender_api.body_reader import BodyReader
-from extender.extender_api.routes import ExtenderService, VerbPaths, add_verb_routes, new_app
-from extender.extender_api.score_scaling import ScoreRange
+from extender.extender_api.routes import ExtenderService, add_verb_routes, new_app
 from extender.extender_api.verbs import PodPreparer, Verbs
 from extender.framework.observer import PluginObserver
 from extender.metrics.client_metrics import ClientMetrics
@@ -88,60 +87,20 @@ class ServeBackend:
 
 @dataclass(frozen=True, slots=True)
 class _VerbTelemetry:
-    """The metrics and health checks of the verbs."""
+    """The metrics and health checks of the verbs; `render` yields the parts of the metrics page."""
 
     plugin_metrics: PluginMetrics
     verb_metrics: VerbMetrics
     health: Health
+    render: Callable[[], Iterator[bytes]]
 
 
 def _make_plugin_observers(metrics: PluginMetrics) -> tuple[PluginObserver, PluginObserver]:
     return metrics, make_slow_call_observer(lambda line: log.warning("%s", line))
 
 
-def _make_verbs(
-    setup: SchedulerSetup,
-    cache: Cache,
-    telemetry: _VerbTelemetry,
-    score_range: ScoreRange,
-    describe_missing_data: Callable[[], str],
-    assumptions: Assumptions | None = None,
-) -> Verbs:
-    observers = _make_plugin_observers(telemetry.plugin_metrics)
-    return Verbs(
-        cache,
-        setup.profiles,
-        setup.first_profile,
-        make_runtime(*observers),
-        make_runtime(*observers, cache_results=False),
-        PodPreparer(set_defaults, validate_object),
-        score_range,
-        telemetry.verb_metrics,
-        describe_missing_data,
-        assumptions=assumptions,
-    )
-
-
-def _make_assumptions(
-    options: ServeOptions, cache: Cache, metrics: VerbMetrics, may_miss_bindings: Callable[[], bool] = lambda: False
-) -> Assumptions | None:
-    """Return the assumptions of filter; None if filter answers all feasible nodes."""
-    if options.filter_answer is FilterAnswer.FEASIBLE:
-        return None
-    assumptions = Assumptions(cache, options.assume_timeout_seconds, metrics.count_assumption_event, may_miss_bindings)
-    metrics.set_assumed_pods_source(assumptions.__len__)
-    return assumptions
-
-
-def make_recorded_backend(
-    setup: SchedulerSetup,
-    cache: Cache,
-    score_range: ScoreRange = ScoreRange.TEN,
-    paths: VerbPaths | None = None,
-    body_reader: BodyReader | None = None,
-    make_assumptions: Callable[[Cache, VerbMetrics], Assumptions | None] = lambda *_: None,
-) -> ServeBackend:
-    """Return the backend of a recorded cluster; with an empty cache, requests must contain whole nodes."""
+def make_recorded_backend(options: ServeOptions) -> ServeBackend:
+    """Return the backend of a recorded cluster, or of an empty one for requests that contain whole nodes."""
 
     async def apply_setup(new_setup: SchedulerSetup) -> None:
         replace_profiles(extender_service, new_setup, plugin_metrics)
@@ -150,20 +109,11 @@ def make_recorded_backend(
         for profile in new_setup.profiles.values():
             nominate_pending_pods(cache, profile, make_runtime())
 
-    registry = make_registry()
+    setup, registry = options.setup, make_registry()
+    cache = options.cluster if isinstance(options.cluster, Cache) else Cache(setup.gates)
     plugin_metrics = PluginMetrics(registry, list(setup.profiles), release=setup.gates.release)
-    telemetry = _VerbTelemetry(plugin_metrics, VerbMetrics(registry), Health())
-    assumptions = make_assumptions(cache, telemetry.verb_metrics)
-    verbs = _make_verbs(setup, cache, telemetry, score_range, lambda: "", assumptions)
-    extender_service = ExtenderService(
-        verbs,
-        telemetry.health,
-        telemetry.verb_metrics,
-        lambda: render_metrics(registry),
-        body_reader=body_reader or BodyReader(),
-        paths=paths or VerbPaths(),
-    )
-    extender_service.explain = partial(explain_pod_of_service, extender_service)
+    telemetry = _VerbTelemetry(plugin_metrics, VerbMetrics(registry), Health(), lambda: render_metrics(registry))
+    extender_service = _make_extender_service(options, cache, telemetry)
     client_metrics = ClientMetrics(MetricFamilies(registry, CLIENT_FAMILIES))
     return ServeBackend(
         new_app(extender_service), extender_service, client_metrics, ReloadMetrics(registry), apply_setup
@@ -178,15 +128,7 @@ async def open_backend(options: ServeOptions, stopping: asyncio.Event) -> AsyncI
         ApiError: no credentials can be used.
     """
     if not isinstance(options.cluster, CredentialSource):
-        cache = options.cluster or Cache(options.setup.gates)
-        backend = make_recorded_backend(
-            options.setup,
-            cache,
-            options.score_range,
-            options.paths,
-            BodyReader(options.request_limits),
-            partial(_make_assumptions, options),
-        )
+        backend = make_recorded_backend(options)
         gc_tuning.freeze_heap()
         yield backend
     elif options.standalone:
@@ -214,11 +156,9 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
     plugin_metrics = PluginMetrics(registry, list(setup.profiles), release=setup.gates.release)
     registry.register(StalenessCollector(cluster.informers.get_seconds_by_kind))
     health = Health(readiness_checks={"informer-sync": cluster.informers.describe_staleness})
-    telemetry = _VerbTelemetry(plugin_metrics, VerbMetrics(registry), health)
+    telemetry = _VerbTelemetry(plugin_metrics, VerbMetrics(registry), health, lambda: render_metrics(registry))
     bind_api = BindApi(Writer(cluster.transport), AlwaysLeader(), reader=Writer(cluster.read_transport))
-    extender_service = _make_extender_service(
-        options, cluster.cache, cluster.informers, telemetry, bind_api, lambda: render_metrics(registry)
-    )
+    extender_service = _make_extender_service(options, cluster.cache, telemetry, cluster.informers, bind_api)
     if (assumptions := extender_service.verbs.assumptions) is not None:
         cluster.observe_pods(assumptions.on_pod_change, assumptions.on_pod_delete)
     informers_task = asyncio.create_task(_run_informers(cluster, setup), name="informers")
@@ -266,14 +206,13 @@ async def _open_standalone_backend(
         telemetry.metrics,
         max_in_unschedulable_pods_seconds=schedule_options.max_in_unschedulable_pods_seconds,
     )
+    metrics = telemetry.metrics
     verb_telemetry = _VerbTelemetry(
-        telemetry.metrics.plugin_metrics, VerbMetrics(telemetry.metrics.registry), telemetry.health
+        metrics.plugin_metrics, VerbMetrics(metrics.registry), telemetry.health, metrics.render
     )
     writer = Writer(scheduler.transport)
     bind_api = BindApi(writer, AlwaysLeader(), reader=writer)
-    extender_service = _make_extender_service(
-        options, scheduler.cache, scheduler.informers, verb_telemetry, bind_api, telemetry.metrics.render
-    )
+    extender_service = _make_extender_service(options, scheduler.cache, verb_telemetry, scheduler.informers, bind_api)
     if extender_service.bind_verb is not None:
         extender_service.bind_verb.on_forget = scheduler.requeue_pod
     app = make_scheduler_diagnostics_app(schedule_options, scheduler, telemetry, extender_service.explain)
@@ -326,38 +265,66 @@ async def _run_informers(cluster: LiveCluster, setup: SchedulerSetup) -> int:
 def _make_extender_service(
     options: ServeOptions,
     cache: Cache,
-    informers: Informers,
     telemetry: _VerbTelemetry,
-    bind_api: BindApi,
-    render_metrics_page: Callable[[], Iterator[bytes]],
+    informers: Informers | None = None,
+    bind_api: BindApi | None = None,
 ) -> ExtenderService:
-    """Return the verbs for a live cluster."""
-    setup = options.setup
-    assumptions = _make_assumptions(options, cache, telemetry.verb_metrics, lambda: informers.may_miss_changes(Pod))
-    verbs = _make_verbs(setup, cache, telemetry, options.score_range, informers.describe_missing_data, assumptions)
-    bind_verb = BindVerb(
+    """Return the verbs; *informers* and *bind_api* are those of a live cluster."""
+    setup, observers = options.setup, _make_plugin_observers(telemetry.plugin_metrics)
+    describe_missing_data = informers.describe_missing_data if informers is not None else lambda: ""
+    assumptions = _make_assumptions(options, cache, telemetry.verb_metrics, informers)
+    verbs = Verbs(
         cache,
         setup.profiles,
         setup.first_profile,
-        verbs.runtime,
-        bind_api,
+        make_runtime(*observers),
+        make_runtime(*observers, cache_results=False),
+        PodPreparer(set_defaults, validate_object),
+        options.score_range,
         telemetry.verb_metrics,
-        options.other_scheduler_names,
-        informers.describe_missing_data,
-        verbs.decision_log,
-        end_assumption=do_nothing if assumptions is None else assumptions.supersede,
+        describe_missing_data,
+        assumptions=assumptions,
     )
+    bind_verb = None
+    if bind_api is not None and may_serve_bind(options):
+        bind_verb = BindVerb(
+            cache,
+            setup.profiles,
+            setup.first_profile,
+            verbs.runtime,
+            bind_api,
+            telemetry.verb_metrics,
+            options.other_scheduler_names,
+            describe_missing_data,
+            verbs.decision_log,
+            end_assumption=do_nothing if assumptions is None else assumptions.supersede,
+        )
     extender_service = ExtenderService(
         verbs,
         telemetry.health,
         telemetry.verb_metrics,
-        render_metrics_page,
-        bind_verb if may_serve_bind(options) else None,
+        telemetry.render,
+        bind_verb,
         BodyReader(options.request_limits),
         paths=options.paths,
     )
     extender_service.explain = partial(explain_pod_of_service, extender_service)
     return extender_service
+
+
+def _make_assumptions(
+    options: ServeOptions, cache: Cache, metrics: VerbMetrics, informers: Informers | None
+) -> Assumptions | None:
+    """Return the assumptions of filter; None if filter answers all feasible nodes."""
+    if options.filter_answer is FilterAnswer.FEASIBLE:
+        return None
+
+    def may_miss_bindings() -> bool:
+        return informers is not None and informers.may_miss_changes(Pod)
+
+    assumptions = Assumptions(cache, options.assume_timeout_seconds, metrics.count_assumption_event, may_miss_bindings)
+    metrics.set_assumed_pods_source(assumptions.__len__)
+    return assumptions
 
 
 async def _require_restart(_: SchedulerSetup) -> None:

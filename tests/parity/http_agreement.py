@@ -12,10 +12,12 @@ from extender.analysis.pending_pods import nominate_pending_pods
 from extender.analysis.recorded_cluster import Recording, load_cache
 from extender.api.kinds.node import Node
 from extender.app import wiring
+from extender.app.options import ServeOptions
 from extender.app.serve_backend import make_recorded_backend
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import Release
 from extender.extender_api.score_scaling import ScoreRange
+from extender.serving.serving_options import ServingOptions
 
 Json = Mapping[str, Any]
 
@@ -32,9 +34,10 @@ def _make_clients(recording: Recording, release: Release) -> tuple[httpx2.AsyncC
     cache = load_cache(recording, gates)
     for profile in setup.profiles.values():
         nominate_pending_pods(cache, profile, wiring.make_runtime())
+    options = ServeOptions(setup, cache, ServingOptions())
     ten, raw = (
         httpx2.AsyncClient(
-            transport=httpx2.ASGITransport(make_recorded_backend(setup, cache, score_range).app),
+            transport=httpx2.ASGITransport(make_recorded_backend(replace(options, score_range=score_range)).app),
             base_url="http://extender",
         )
         for score_range in (ScoreRange.TEN, ScoreRange.RAW)

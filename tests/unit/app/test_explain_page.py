@@ -7,12 +7,14 @@ import pytest
 import yaml
 
 from extender.app.explain_page import explain_pod_of_service, render_explain_page
+from extender.app.options import ServeOptions
 from extender.app.serve_backend import make_recorded_backend
 from extender.app.wiring import build_setup
 from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36
 from extender.extender_api.routes import ExtenderService
+from extender.serving.serving_options import ServingOptions
 from tests.build import make_node, make_pod
 from tests.pod_group_builders import make_group_member, make_pod_group
 
@@ -35,7 +37,7 @@ def explain(name: str, *, as_json: bool = False) -> str | None:
 
 
 def make_service() -> ExtenderService:
-    return make_recorded_backend(build_setup(), make_cache()).extender_service
+    return make_recorded_backend(ServeOptions(build_setup(), make_cache(), ServingOptions())).extender_service
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,13 @@ from starlette.testclient import TestClient
 from extender.api.codec import from_builtins
 from extender.api.kinds.node import Node
 from extender.app import reload
+from extender.app.options import ServeOptions
 from extender.app.reload import ConfigurationFile, ReloadError, reload_periodically
 from extender.app.serve_backend import make_recorded_backend
 from extender.app.wiring import SchedulerSetup, load_setup
 from extender.cache.cache import Cache
 from extender.metrics.reload_metrics import ReloadMetrics
+from extender.serving.serving_options import ServingOptions
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 WITHOUT_FIT = HEAD + "profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]\n"
@@ -44,7 +46,7 @@ def test_a_changed_configuration_applies_to_the_next_request(tmp_path: Path, req
     file = tmp_path / "config.yaml"
     file.write_text(HEAD)
     setup = load_setup(HEAD.encode(), "config.yaml")
-    backend = make_recorded_backend(setup, cache)
+    backend = make_recorded_backend(ServeOptions(setup, cache, ServingOptions()))
     configuration_file, client = ConfigurationFile(file, setup, backend.apply_setup), TestClient(backend.app)
 
     def rejected_nodes() -> Any:

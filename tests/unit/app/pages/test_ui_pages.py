@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 
 from extender.api.kinds.storage import PersistentVolumeClaim
 from extender.app.live_cluster import LiveCluster
+from extender.app.options import ServeOptions
 from extender.app.pages import ui_pages
 from extender.app.pages.ui_pages import make_live_pages, mount_extender_pages
 from extender.app.serve_backend import make_recorded_backend, replace_profiles
@@ -19,6 +20,7 @@ from extender.client.kubeconfig import CredentialSource
 from extender.metrics.exposition import make_registry
 from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
+from extender.serving.serving_options import ServingOptions
 from extender.ui.change_feed import ChangeFeed
 from extender.ui.page_source import PageSource
 from tests.build import make_node, make_pod
@@ -29,7 +31,7 @@ def make_client(*names: str, authenticated: bool = False) -> TestClient:
     cache.add_or_update_node(make_node("n1"))
     cache.add_or_update_pod(make_pod("other", spec={"schedulerName": "another"}))
     setup = build_setup()
-    backend = make_recorded_backend(setup, cache)
+    backend = make_recorded_backend(ServeOptions(setup, cache, ServingOptions()))
     app = mount_extender_pages(backend, lambda: setup, "a", names, authenticated=authenticated)
     return TestClient(app, base_url="http://127.0.0.1")
 
@@ -78,7 +80,7 @@ def test_replaced_profiles_apply_to_the_pages() -> None:
     cache.add_or_update_node(make_node("n1"))
     cache.add_or_update_pod(make_pod("p"))
     setup = build_setup()
-    backend = make_recorded_backend(setup, cache)
+    backend = make_recorded_backend(ServeOptions(setup, cache, ServingOptions()))
     app = mount_extender_pages(backend, lambda: setup, "a", authenticated=True)
     client = TestClient(app)
     assert client.get("/ui/pods/default/p").status_code == 200
@@ -110,7 +112,8 @@ def test_lost_watches_and_missing_rights_are_shown_beside_the_verbs() -> None:
             reflector.last_error, reflector.forbidden = "persistentvolumeclaims: may not list", True
         else:
             reflector.synced.set()
-    backend = replace(make_recorded_backend(setup, cluster.cache), informers=cluster.informers)
+    options = ServeOptions(setup, cluster.cache, ServingOptions())
+    backend = replace(make_recorded_backend(options), informers=cluster.informers)
     client = TestClient(mount_extender_pages(backend, lambda: setup, "a", authenticated=True))
     line = "not readable: persistentvolumeclaims; grant the verbs &#34;list&#34; and &#34;watch&#34;"
     assert line in client.get("/ui/waiting").text
@@ -130,7 +133,8 @@ def test_a_process_that_also_schedules_has_the_pages_of_its_scheduler() -> None:
         )
 
     scheduler = asyncio.run(make_scheduler())
-    backend = replace(make_recorded_backend(setup, scheduler.cache), scheduler=scheduler)
+    options = ServeOptions(setup, scheduler.cache, ServingOptions())
+    backend = replace(make_recorded_backend(options), scheduler=scheduler)
     app = mount_extender_pages(backend, lambda: setup, "a", authenticated=True)
     client = TestClient(app)
     assert "Scheduling queue" in client.get("/ui/queue").text
