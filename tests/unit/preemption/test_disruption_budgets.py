@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from extender.api.matching import selector_from_label_selector
 from extender.cache.pod_batch import PodBatch
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
+from extender.preemption import disruption_budgets
 from extender.preemption.disruption_budgets import find_violating_pods, list_budgets
 from tests.build import make_cluster, make_object
 from tests.unit.preemption.builders import make_budget, make_small_node, make_victim
@@ -132,3 +134,19 @@ def test_a_pod_that_violates_a_budget_uses_no_later_budget_since_1_37(release: R
     there = sorted(snapshot.pods_on("n").values(), key=lambda pod: pod.key)
     nodes = np.zeros(2, dtype=np.int64)
     assert find_violating_pods(list_budgets(snapshot, release), PodBatch(there, nodes), nodes).tolist() == violating
+
+
+def test_the_selector_of_a_budget_is_compiled_again_only_if_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[Any] = []
+
+    def compile_selector(selector: Any) -> Any:
+        compiled.append(selector)
+        return selector_from_label_selector(selector)
+
+    monkeypatch.setattr(disruption_budgets, "selector_from_label_selector", compile_selector)
+    cluster = make_cluster(make_budget(1, {"app": "compiled"}))
+    for allowed, labels in ((1, "compiled"), (0, "compiled"), (0, "other"), (2, "other")):
+        cluster.add_or_update_object(make_budget(allowed, {"app": labels}))
+        (budget,) = list_budgets(cluster.snapshot(), RELEASE_1_37).budgets
+        assert (budget.selector.matches({"app": labels}), budget.disruptions_allowed) == (True, allowed)
+    assert [selector.match_labels["app"] for selector in compiled] == ["compiled", "other"]
