@@ -77,7 +77,18 @@ def test_pod_groups_are_scheduled_rejected_and_held_and_wait_for_preemption(vers
     ("version", "words"),
     [
         ("1.36", ("DRADeviceTaints", "NodeDeclaredFeatures")),
-        ("1.37", ("DRAFractionalCapacityRange", "InterPodAffinityHostnameFastPath", "DeviceTaintRule")),
+        (
+            "1.37",
+            (
+                "DRAFractionalCapacityRange",
+                "InterPodAffinityHostnameFastPath",
+                "DeviceTaintRule",
+                "nodeAllocatableResources",
+                "capacityMultiplier",
+                "perContainer",
+                "nodeAllocatableResourceClaimStatuses",
+            ),
+        ),
     ],
 )
 def test_some_scenarios_have_rare_fields_gates_and_configurations(version: str, words: tuple[str, ...]) -> None:

@@ -11,6 +11,7 @@ from tests.oracle.generator.device_gates import add_gated_device_fields
 from tests.oracle.generator.devices import add_devices
 from tests.oracle.generator.events import make_events
 from tests.oracle.generator.group_claims import add_group_claims
+from tests.oracle.generator.node_resources import add_node_resources
 from tests.oracle.generator.nodes import add_nodes
 from tests.oracle.generator.pod_groups import add_pod_groups
 from tests.oracle.generator.pods import add_budgets, add_pods, add_services
@@ -147,7 +148,7 @@ def _add_gated_fields(builder: ClusterBuilder, category: str, version: str) -> d
             gates.update(add_group_claims(builder))
         return gates
     if category == "drabeta" and version == "1.37" and builder.chance(0.5):
-        return add_gated_device_fields(builder)
+        return add_node_resources(builder) if builder.chance(0.3) else add_gated_device_fields(builder)
     if category == "resizes" and version != "1.36":
         return add_deferred_resizes(builder)
     return None
