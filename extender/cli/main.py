@@ -186,6 +186,7 @@ def main(program: str = "extender", commands_by_alias: Mapping[str, str] | None 
     gc_tuning.set_gc_thresholds()
     if "_EXTENDER_COMPLETE" in os.environ:
         import_module("typer.completion").completion_init()
+        _join_words_of_bash()
     try:
         app(prog_name=program, obj=dict(commands_by_alias or {}))  # Typer adds to it
     except SystemExit as error:
@@ -199,6 +200,14 @@ def main(program: str = "extender", commands_by_alias: Mapping[str, str] | None 
         for line in lines:
             write_error(line)
         sys.exit(ERROR if EXIT_CODE_FLAG in sys.argv else status)
+
+
+def _join_words_of_bash() -> None:
+    """Remove each word `=` before the completed word: bash makes three words of `--namespace=shop`."""
+    words, index = os.environ.get("COMP_WORDS", "").split("\n"), int(os.environ.get("COMP_CWORD", "0"))
+    words_before = [word for word in words[:index] if word != "="]
+    os.environ["COMP_WORDS"] = "\n".join([*words_before, *words[index:]])
+    os.environ["COMP_CWORD"] = str(index - words[:index].count("="))
 
 
 def _open_closed_streams() -> None:

@@ -98,6 +98,24 @@ def test_pods_of_the_live_cluster_are_completed(
     assert (tmp_path / "flags").read_text() == "get pods --output=name --request-timeout=3s --namespace=shop\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "completions"),
+    [
+        ("explain -f {demo} --namespace = s", ["shop"]),
+        ("explain --file = {demo} --namespace =", ["batch", "data", "ingress", "kube-system", "ml", "shop"]),
+        ("explain -o = j", ["json"]),
+    ],
+)
+def test_a_value_after_an_equals_sign_which_is_a_word_in_bash_is_completed(
+    extender: Command, monkeypatch: pytest.MonkeyPatch, words: str, completions: list[str]
+) -> None:
+    split_words = ["extender", *words.format(demo=DEMO).split()]
+    monkeypatch.setenv(COMPLETE_VARIABLE, "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "\n".join(split_words))
+    monkeypatch.setenv("COMP_CWORD", str(len(split_words) - 1))
+    assert extender()[1].split() == completions
+
+
 def test_namespaces_of_the_live_cluster_are_completed(
     extender: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
