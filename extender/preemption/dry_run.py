@@ -89,17 +89,6 @@ class DryRun:
         errors: by row, the message of a plugin that failed to update its state; such a row does not fit.
     """
 
-    __slots__ = (
-        "_batch_plugins",
-        "_count_deltas",
-        "_hypothesis",
-        "_inputs",
-        "_nominated_indices",
-        "_states_by_row",
-        "batch",
-        "errors",
-    )
-
     def __init__(self, inputs: DryRunInputs, rows: IntArray, pods: PodBatch) -> None:
         """Start with all pods on their nodes.
 

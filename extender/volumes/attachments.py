@@ -58,17 +58,6 @@ class AttachmentTable:
         errors: error messages by slot.
     """
 
-    __slots__ = (
-        "_counts",
-        "_installed",
-        "_limits",
-        "_nodes",
-        "_slots_by_volume",
-        "errors",
-        "has_csi_node",
-        "has_limits",
-    )
-
     def __init__(self, size: int) -> None:
         self.has_csi_node: BoolArray = np.zeros(size, dtype=np.bool_)
         self.has_limits: BoolArray = np.zeros(size, dtype=np.bool_)
@@ -129,16 +118,6 @@ class AttachmentTable:
 
 class AttachmentCache:
     """A cache of a cluster's attachment table, updated incrementally. One cache per plugin; not thread-safe."""
-
-    __slots__ = (
-        "_attachments_by_node",
-        "_claims_by_volume",
-        "_nodes_by_volume",
-        "_object_history_id",
-        "_position",
-        "_revisions",
-        "_table",
-    )
 
     def __init__(self) -> None:
         self._claims_by_volume = ObjectIndex(

@@ -126,17 +126,6 @@ class DiskLimitChecker:
     Counts and limits are cached and updated incrementally. Each plugin has its own checker. It is not thread-safe.
     """
 
-    __slots__ = (
-        "_counts",
-        "_disks_by_row",
-        "_driver",
-        "_limit_override",
-        "_limits",
-        "_position",
-        "_revisions",
-        "_rows_by_disk",
-    )
-
     def __init__(self, driver: LimitedDriver, limit_override: int | None = None) -> None:
         """Start with an empty cache.
 

@@ -98,16 +98,6 @@ class _ClaimChoice:
         remaining_node_count: the number of nodes on which a volume may still be chosen.
     """
 
-    __slots__ = (
-        "_earlier_choices",
-        "_earlier_volume_count",
-        "_finished_array_ids",
-        "_remaining_mask",
-        "_topology",
-        "chosen_indices",
-        "remaining_node_count",
-    )
-
     def __init__(
         self,
         topology: TopologyIndex,
