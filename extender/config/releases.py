@@ -42,6 +42,8 @@ class Release:
             group that cannot be scheduled, and PostFilter does not run for its members.
         checks_member_priorities: all members of a pod group must have its priority and the same preemption policy.
         has_group_victims: a victim of preemption is a pod or a pod group, and has the priority of its group.
+        reads_start_times_once: a pod that has not started has one start time in a preemption. Otherwise each comparison
+            reads the clock, so that of two such pods each is earlier than the other.
         counts_image_volumes: ImageLocality counts image volumes in the number of images that scales its score.
         takes_maximum_of_resize_sums: the requests of a pod in an in-place resize are the maximum of three sums over its
             containers. Otherwise they are the sum of the maximum of each container.
@@ -97,6 +99,7 @@ class Release:
     has_pod_group_post_filter: bool = True
     checks_member_priorities: bool = True
     has_group_victims: bool = True
+    reads_start_times_once: bool = True
     counts_image_volumes: bool = True
     takes_maximum_of_resize_sums: bool = True
     replaces_namespace_selectors: bool = True
@@ -152,6 +155,7 @@ RELEASE_1_36: Final = Release(
     has_pod_group_post_filter=False,
     checks_member_priorities=False,
     has_group_victims=False,
+    reads_start_times_once=False,
     counts_image_volumes=False,
     takes_maximum_of_resize_sums=False,
     replaces_namespace_selectors=False,

@@ -18,7 +18,12 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_result_cache import get_pre_score_cache
 from extender.cycle.pre_filter import PreFilterRun
 from extender.cycle.tables.score_table import PluginScores, ScoreTable
-from extender.framework.plugin_runner import PluginError, find_first_out_of_range, make_out_of_range_error
+from extender.framework.plugin_runner import (
+    PluginError,
+    PluginRunner,
+    find_first_out_of_range,
+    make_out_of_range_error,
+)
 from extender.framework.profiles import Profile, WeightedScore
 from extender.framework.result_cache import NodeSet
 from extender.framework.status import Status
@@ -171,7 +176,10 @@ def _run_score_plugins(
     """
     runner, (skipped, states), tables = runtime.runner, pre_score_run, tuple[ScoreTable, ...]()
     if runtime.result_cache.enabled:
-        tables, plan = runtime.score_tables.get_tables(entries, skipped, pod, view, states, node_set)
+        try:
+            tables, plan = runtime.score_tables.get_tables(entries, skipped, pod, view, states, node_set)
+        except PluginError as error:
+            raise _find_first_error(error, entries, pod, view, runner, pre_score_run) from error
         entries, uncached_entries = plan.entries, plan.uncached
     else:
         entries = uncached_entries = tuple(entry for entry in entries if entry.plugin.name not in skipped)
@@ -190,6 +198,30 @@ def _run_score_plugins(
     if uncached:
         _check_score_range(entries, uncached)
     return node_scores
+
+
+def _find_first_error(
+    error: PluginError,
+    entries: tuple[WeightedScore, ...],
+    pod: PodInfo,
+    view: NodeView,
+    runner: PluginRunner,
+    pre_score_run: _PreScoreRun,
+) -> PluginError:
+    """Return the error of the first of *entries* whose Score fails; *error* is of a plugin that may have run earlier.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunScorePlugins (1.36).
+    """
+    skipped, states = pre_score_run
+    for name, plugin in ((entry.plugin.name, entry.plugin) for entry in entries):
+        if name == error.plugin and error.extension_point == "Score":
+            break
+        if name not in skipped:
+            try:
+                runner.score(plugin, pod, view, states.get(name))
+            except PluginError as earlier_error:
+                return earlier_error
+    return error
 
 
 def _check_score_range(entries: Sequence[WeightedScore], scores: Mapping[str, PluginScores]) -> None:

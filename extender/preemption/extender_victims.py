@@ -14,14 +14,16 @@ from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.config.releases import Release
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import run_pre_filter_plugins
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
 from extender.preemption.disruption_budgets import Budgets, find_violating_pods, list_budgets
 from extender.preemption.dry_run import DryRun, DryRunInputs
+from extender.preemption.importance import order_by_importance
 from extender.preemption.plan import Candidate
-from extender.preemption.victims import find_potential_victims, order_by_importance, select_victims
+from extender.preemption.victims import find_potential_victims, select_victims
 
 MAX_PODS_PER_PART: Final = 4_000
 """Limit of the pods on the nodes that are reviewed together, which takes some ten milliseconds."""
@@ -94,7 +96,9 @@ def _review_part(
     proposed_victims = [_find_evictable_pods(inputs.pod, snapshot, name, victim_uids[name]) for name in node_names]
     candidates = _find_candidates(inputs, node_names, proposed_victims, unknown_uids, budgets)
     recounted_candidates = {
-        name: _recount_violations(candidates[name], budgets) for name in node_names if name in candidates
+        name: _recount_violations(candidates[name], budgets, inputs.profile.release)
+        for name in node_names
+        if name in candidates
     }
     return ReviewedVictims(
         recounted_candidates, {name: uids for name, uids in unknown_uids.items() if name in recounted_candidates}
@@ -159,10 +163,10 @@ def _make_batch(rows: IntArray, proposed_victims: Sequence[Sequence[AssignedPodI
     )
 
 
-def _recount_violations(candidate: Candidate, budgets: Budgets) -> Candidate:
+def _recount_violations(candidate: Candidate, budgets: Budgets, release: Release) -> Candidate:
     """Return *candidate* with its victims in order of importance and a new count of their PDB violations."""
     node_numbers = np.zeros(len(candidate.victims), dtype=np.int64)
     batch = PodBatch(candidate.victims, node_numbers)
-    ordered_batch = batch.select(order_by_importance(batch, node_numbers))
+    ordered_batch = batch.select(order_by_importance(batch, node_numbers, release))
     violating = find_violating_pods(budgets, ordered_batch, node_numbers)
     return Candidate(candidate.node_name, tuple(ordered_batch.pods), int(np.count_nonzero(violating)))

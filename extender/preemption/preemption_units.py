@@ -7,8 +7,10 @@ pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.sele
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
+from math import inf
 
 from extender.api.kinds.pod import Pod
+from extender.basics.go_sort import sort_like_go
 from extender.cache.group_hierarchy import (
     MAX_DEPTH,
     Group,
@@ -85,8 +87,11 @@ def get_victim_priority(pod: AssignedPodInfo, snapshot: Snapshot) -> int:
 
 def select_potential_victims(units: Iterable[PreemptionUnit], priority: int, release: Release) -> list[PreemptionUnit]:
     """Return the *units* of a lower priority than *priority*, the most important first."""
-    lower_priority_units = (unit for unit in units if unit.priority < priority)
-    return sorted(lower_priority_units, key=lambda unit: unit.get_importance_key(release))
+    victims = [unit for unit in units if unit.priority < priority]
+    keys = [unit.get_importance_key(release) for unit in victims]
+    distinct_keys = [(*key, index if key[-1] == inf else 0) for index, key in enumerate(keys)]
+    ranks = {key: 2 * rank for rank, key in enumerate(sorted(set(distinct_keys)))}
+    return [victims[index] for index in sort_like_go(tuple(map(ranks.__getitem__, distinct_keys)))]
 
 
 def list_units(snapshot: Snapshot, release: Release) -> list[PreemptionUnit]:

@@ -2,8 +2,7 @@
 
 Many nodes are processed together: step k tries to reprieve the k-th pod of every node.
 
-Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.DryRunPreemption; pkg/scheduler/util/utils.go,
-MoreImportantPod (1.36).
+Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.DryRunPreemption (1.36).
 """
 
 from collections import Counter
@@ -16,9 +15,11 @@ import numpy as np
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.arrays import BoolArray, FloatArray, IntArray
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.config.releases import Release
 from extender.preemption.disruption_budgets import Budgets, find_violating_pods
 from extender.preemption.dry_run import DryRun, DryRunInputs
+from extender.preemption.importance import order_by_importance
 from extender.preemption.plan import Candidate
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
@@ -71,27 +72,6 @@ def find_potential_victims(pod: PodInfo, snapshot: Snapshot, rows: IntArray) -> 
     return batch.select(np.flatnonzero(batch.map_signatures(lambda signature: signature.priority) < pod.priority))
 
 
-def order_by_importance(pods: PodBatch, node_numbers: IntArray) -> IntArray:
-    """Return indices of *pods* by node, then by descending priority, then by start time: int64.
-
-    Equally important *pods* keep their order. *node_numbers* has a number for the node of each pod: int64.
-    """
-    priorities = pods.map_signatures(lambda signature: signature.priority)
-    order: IntArray = np.lexsort((-priorities, node_numbers))
-    ordered_priorities, ordered_node_numbers = priorities[order], node_numbers[order]
-    has_equal_priority = (ordered_priorities[1:] == ordered_priorities[:-1]) & (
-        ordered_node_numbers[1:] == ordered_node_numbers[:-1]
-    )
-    if not has_equal_priority.any():
-        return order  # start times are needed only for equal priorities
-    needs_start_time = np.zeros(len(pods), dtype=np.bool_)
-    needs_start_time[order[1:][has_equal_priority]] = needs_start_time[order[:-1][has_equal_priority]] = True
-    start_times: FloatArray = np.zeros(len(pods), dtype=np.float64)
-    indices = np.flatnonzero(needs_start_time).tolist()
-    start_times[needs_start_time] = [pods.pods[index].start_time for index in indices]
-    return np.lexsort((start_times, -priorities, node_numbers))
-
-
 def select_victims(
     inputs: DryRunInputs,
     rows: IntArray,
@@ -104,7 +84,7 @@ def select_victims(
     *rows* are int64, without duplicates; *potential_victims* are the pods on them that may be evicted. Pods whose
     eviction violates one of *budgets* are reprieved first, and those with *uids_to_reprieve_last* after all other pods.
     """
-    order = _ReprieveOrder(rows, potential_victims)
+    order = _ReprieveOrder(rows, potential_victims, inputs.profile.release)
     node_names = tuple(map(inputs.snapshot.names.__getitem__, rows.tolist()))
     is_candidate = np.zeros(len(rows), dtype=np.bool_)
     reason_counts: Counter[str] = Counter()
@@ -146,12 +126,12 @@ class _ReprieveOrder:
 
     __slots__ = ("batch", "counts", "empty_row_count", "positions", "rows", "start_offsets")
 
-    def __init__(self, rows: IntArray, potential_victims: PodBatch) -> None:
+    def __init__(self, rows: IntArray, potential_victims: PodBatch, release: Release) -> None:
         self.rows = rows
         position_of_row: IntArray = np.zeros(int(rows.max(initial=0)) + 1, dtype=np.int64)
         position_of_row[rows] = np.arange(len(rows))
         positions = position_of_row[potential_victims.rows]
-        order = order_by_importance(potential_victims, positions)
+        order = order_by_importance(potential_victims, positions, release)
         self.batch, self.positions = potential_victims.select(order), positions[order]
         self.counts: IntArray = np.bincount(positions, minlength=len(rows))
         self.start_offsets: IntArray = np.cumsum(self.counts) - self.counts

@@ -134,6 +134,8 @@ def ask_extender(scenario: dict[str, Any], version: str) -> Answers:
         values = make_explanation_values(explain_pod(snapshot.make_pod_info(pod), snapshot, profile, runtime))
         if pod.spec.node_name:
             values["scores"], values["best"] = {}, values["feasible"]  # its own node is not scored
+            if (values["filterMessage"] or "").startswith(("running PreScore", "running Score")):
+                values["filterMessage"] = values["message"] = None
         group = get_pod_group_key(pod)
         if profile.pod_group_settings is None or group is None or pod.spec.node_name:
             answers["pods"][pod.key] = values

@@ -74,13 +74,13 @@ SPECS: dict[str, dict[str, Any]] = {
 }
 
 
-def _node(number: int, cpu: int, zone: str | None, tainted: bool) -> Node:
+def _node(number: int, cpu: int, zone: str | None, tainted: bool, image_size: int = 0) -> Node:
     labels = {HOST: f"node-{number}"} | ({ZONE: zone} if zone else {})
     taints = (
         [{"key": "only", "effect": "NoSchedule"}, {"key": "rather", "effect": "PreferNoSchedule"}] if tainted else []
     )
     size = {"cpu": str(cpu), "memory": "4Gi", "pods": "6"}
-    images = [{"names": ["app:latest"], "sizeBytes": 90_000_000 * cpu}] if number % 2 else []
+    images = [{"names": ["app:latest"], "sizeBytes": image_size or 90_000_000 * cpu}] if number % 2 else []
     return make_node(f"node-{number}", labels=labels, taints=taints, allocatable=size, images=images)
 
 
@@ -168,15 +168,18 @@ def test_hypotheses_of_pod_groups_share_cached_results(first: list[Any], steps: 
 def test_replaced_nodes_leave_the_results_of_a_new_cache(
     first: list[Any], steps: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nodes with new names replace others, so ids are dropped again and again. Earlier snapshots have the old ids."""
+    """Nodes with new names replace others, so ids are dropped again and again. Earlier snapshots have the old ids.
+
+    All images have one size: as in kube-scheduler, it is that of the first node with the image, even if the node left.
+    """
     monkeypatch.setattr("extender.cache.tables.node_table.MAX_UNUSED_VALUES", -4)
     caching_runtime, fresh_runtime = wiring.make_runtime(cache_results=True), wiring.make_runtime(cache_results=False)
     cache, rng, earlier = Cache(), Random(0), list[tuple[Pod, Snapshot, float, str | None]]()
     for node in first:
-        cache.add_or_update_node(_node(*node))
+        cache.add_or_update_node(_node(*node, image_size=180_000_000))
     for number, (kind, what) in enumerate(steps):
         if kind == "node":
-            cache.add_or_update_node(_node(100 + number, *what[1:]))
+            cache.add_or_update_node(_node(100 + number, *what[1:], image_size=180_000_000))
         elif kind == "left" and len(cache.names) > 1:
             cache.remove_node(cache.names[what % len(cache.names)])
         elif kind == "pod":

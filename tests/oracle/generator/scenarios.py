@@ -20,6 +20,7 @@ from tests.oracle.generator.rare_pods import add_rare_pod_fields
 from tests.oracle.generator.rare_setup import make_rare_configuration, select_gates
 from tests.oracle.generator.rare_storage import add_rare_storage_fields
 from tests.oracle.generator.resources import add_deferred_resizes
+from tests.oracle.generator.start_times import add_equal_start_times
 from tests.oracle.generator.volumes import add_storage
 
 CATEGORIES: Final[Mapping[str, Mapping[str, float]]] = {
@@ -121,6 +122,7 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
         add_services(builder)
     rare = Random(f"{seed}/{number}/rare")
     _add_rare_fields(builder, rare, version)
+    add_equal_start_times(builder, Random(f"{seed}/{number}/start times"))
     scenario: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "List",

@@ -149,6 +149,22 @@ def test_the_score_range_is_checked_after_all_plugins_scored() -> None:
     assert ranking.error.message.startswith('running Score plugins: plugin "Y" failed with: ')
 
 
+@pytest.mark.parametrize(
+    ("plugins", "first"),
+    [
+        ((FakeScore("X", {}), CacheableScore("Y", {})), "X"),
+        ((CacheableScore("X", {}), FakeScore("Y", {})), "X"),
+        ((FakeScore("X", {"a": 1, "b": 1, "c": 1}), FakeScore("Y", {}), CacheableScore("Z", {})), "Y"),
+        ((FakeScore("X", {}, PreScoreResult(skip=True)), CacheableScore("Y", {})), "Y"),
+    ],
+)
+def test_of_several_plugins_that_raise_the_first_one_is_reported(plugins: tuple[Any, ...], first: str) -> None:
+    error = score_nodes(*plugins).error
+
+    assert error is not None
+    assert error.message.startswith(f'running Score plugins: plugin "{first}" failed with: ')
+
+
 def test_of_several_scores_out_of_range_the_first_node_is_reported() -> None:
     ranking = score_nodes(FakeScore("X", {"a": 1, "b": 1, "c": 999}), FakeScore("Y", {"a": 1, "b": 200, "c": 1}))
 
