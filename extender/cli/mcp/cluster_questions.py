@@ -1,7 +1,9 @@
 """The answers about the whole cluster: a summary, what a change would do, and how many copies of a pod fit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from time import monotonic
+from typing import Final
 
 import msgspec
 
@@ -38,6 +40,25 @@ _MAX_RESOURCES = 12
 _MANIFEST = "manifest"
 _MAX_ATTEMPTS = 20_000
 """The maximum number of scheduling cycles of a search for a plan, a fifth of that of the command line."""
+
+MAX_SECONDS: Final = 30.0
+"""Limit of the time of a question about a change or about copies of a pod; other questions wait for its answer."""
+
+
+class TimeLimitError(Exception):
+    """A question takes too long. Its changes of the loaded cluster are not undone."""
+
+
+def _make_time_check() -> Callable[..., None]:
+    """Return a function that is called after each pod. It raises `TimeLimitError` `MAX_SECONDS` after this call."""
+    end = monotonic() + MAX_SECONDS
+
+    def check(*_: int) -> None:
+        if monotonic() >= end:
+            limit = f"the question takes more than {MAX_SECONDS:.0f} s"
+            raise TimeLimitError(f"{limit}; ask for less at once, or use the command line, which has no limit")
+
+    return check
 
 
 def answer_summary(loaded: LoadedCluster) -> str:
@@ -83,6 +104,7 @@ def answer_what_if(loaded: LoadedCluster, flags: ScenarioFlags, manifest: str, *
     Raises:
         BadParameter, InputError, ScenarioError: the change is invalid.
         QuestionError: nothing changes.
+        TimeLimitError: the question takes too long.
     """
     scenario = read_scenario(replace(flags, replicas=1), loaded.cluster)
     runner = loaded.runner
@@ -93,7 +115,7 @@ def answer_what_if(loaded: LoadedCluster, flags: ScenarioFlags, manifest: str, *
         runner = WhatIfRunner(cluster.cache, loaded.profiles, loaded.runtime)
     if replace(scenario, preempt=False) == Scenario():
         raise QuestionError('nothing changes; name a change, such as drain=["node-1"]')
-    outcome = runner.run(scenario)
+    outcome = runner.run(scenario, progress=_make_time_check())
     if full:
         return dump_yaml(make_answer(AnswerKind.WHAT_IF, make_what_if_values(outcome)))
     return format_what_if(outcome)
@@ -105,6 +127,7 @@ def answer_fits(loaded: LoadedCluster, manifest: str, like: str, namespace: str,
     Raises:
         InputError: the manifest is invalid, or there is no such pod.
         QuestionError: there is not exactly one of both.
+        TimeLimitError: the question takes too long.
     """
     if bool(manifest) is bool(like):
         raise QuestionError("want either a manifest, or the name of an existing pod in like")
@@ -122,7 +145,8 @@ def answer_fits(loaded: LoadedCluster, manifest: str, like: str, namespace: str,
 
 
 def _count(loaded: LoadedCluster, cache: Cache, pods: Sequence[Pod], limit: int) -> list[FitCount]:
-    return [count_fitting_copies(cache, pod, loaded.make_placer(cache), limit=limit) for pod in pods]
+    check = _make_time_check()
+    return [count_fitting_copies(cache, pod, loaded.make_placer(cache), limit=limit, progress=check) for pod in pods]
 
 
 def _parse(manifest: str) -> Recording:

@@ -123,8 +123,10 @@ class _Caller:
                 raise ToolError(make_visible(str(error))) from error
             except typer.BadParameter as error:
                 raise ToolError(make_visible(f"{error.param_hint or 'argument'}: {error.message}")) from error
-            except Exception:
+            except Exception as error:
                 self._source.discard()
+                if isinstance(error, cluster_questions.TimeLimitError):
+                    raise ToolError(str(error)) from error
                 raise
 
 

@@ -7,7 +7,14 @@ import yaml
 
 from extender.analysis.recorded_cluster import parse_recording
 from extender.app import wiring
-from extender.cli.mcp.cluster_questions import answer_fits, answer_rebalance, answer_summary, answer_what_if
+from extender.cli.mcp import cluster_questions
+from extender.cli.mcp.cluster_questions import (
+    TimeLimitError,
+    answer_fits,
+    answer_rebalance,
+    answer_summary,
+    answer_what_if,
+)
 from extender.cli.mcp.loaded_cluster import LoadedCluster
 from extender.cli.mcp.pod_questions import QuestionError
 from extender.cli.planning.scenario_input import ScenarioFlags
@@ -106,3 +113,11 @@ def test_a_plan_empties_nodes_or_ends_violations() -> None:
 def test_a_plan_for_a_pod_needs_its_name(loaded: LoadedCluster) -> None:
     with pytest.raises(QuestionError, match='the question "for" needs a pod'):
         answer_rebalance(loaded, "", "", question="for", full=False)
+
+
+def test_a_change_and_a_count_that_take_too_long_end(monkeypatch: pytest.MonkeyPatch, loaded: LoadedCluster) -> None:
+    monkeypatch.setattr(cluster_questions, "MAX_SECONDS", 0.0)
+    with pytest.raises(TimeLimitError, match="takes more than 0 s; ask for less at once"):
+        answer_what_if(loaded, ScenarioFlags(drain=["n1"]), "", full=False)
+    with pytest.raises(TimeLimitError, match="takes more than 0 s"):
+        answer_fits(loaded, as_list([pod("new", "1")]), "", "", limit=10, full=False)

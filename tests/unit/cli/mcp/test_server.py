@@ -10,6 +10,7 @@ from mcp import Client
 from extender.analysis.recorded_cluster import parse_recording
 from extender.app import wiring
 from extender.basics.clock import SystemClock
+from extender.cli.mcp import cluster_questions
 from extender.cli.mcp import server as server_module
 from extender.cli.mcp.answer_pages import MAX_TOKENS, count_tokens
 from extender.cli.mcp.loaded_cluster import ClusterSource
@@ -141,3 +142,20 @@ def test_concurrent_calls_give_the_answers_of_single_calls() -> None:
         assert set(answers) == {alone}
 
     ask(CLUSTER, use)
+
+
+def test_a_call_that_takes_too_long_gets_an_error_and_the_next_one_sees_the_cluster_unchanged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = as_list([node("n1", "4"), pod("a", "1")])
+
+    async def use(client: Client) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(cluster_questions, "MAX_SECONDS", 0.0)
+            failed, text = await call(client, "fits", like="a")
+        assert failed
+        assert "the question takes more than 0 s" in text
+        _, text = await call(client, "fits", like="a")
+        assert text.startswith("4 more copies of default/a fit.")
+
+    ask(cluster, use)
