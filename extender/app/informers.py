@@ -145,6 +145,8 @@ class Informers:
             except ValueError as error:
                 fields = {"object": delta.new or delta.old, "err": error}
                 log.error("An object has an invalid value; its last valid state is used", extra=fields)  # noqa: TRY400
+            except MemoryError:
+                raise  # the process ends; otherwise it would place pods with a cache that lacks the change
             except Exception:
                 log.exception("cannot process a change", extra={"object": delta.new or delta.old})
 

@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
+from extender.api.kinds.meta import ObjectMeta
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.app import wiring
 from extender.app.informers import Informers, list_kinds_to_watch
 from extender.cache.cache import Cache
+from extender.client.reflector import Delta
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from extender.scheduler.event_handlers import ClusterEventDispatcher, EventHandler
@@ -124,7 +126,7 @@ class AdjustableClock:
 class ListedKinds:
     """The informers of nodes and pods. Both kinds were listed now, and nothing is connected."""
 
-    def __init__(self) -> None:
+    def __init__(self, make_dispatcher: type[ClusterEventDispatcher] = ClusterEventDispatcher) -> None:
         document = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
@@ -132,7 +134,7 @@ class ListedKinds:
         }
         setup: Any = wiring.build_setup_from_document(document, "test")
         unused: Any = None
-        dispatcher = ClusterEventDispatcher(Cache(setup.gates), EventHandler(), (), setup.gates)
+        dispatcher = make_dispatcher(Cache(setup.gates), EventHandler(), (), setup.gates)
         self.clock = AdjustableClock()
         self.informers = Informers(setup, unused, dispatcher, self.clock)
         for reflector in self.informers.reflectors.values():
@@ -206,3 +208,23 @@ def test_a_process_that_was_stopped_for_a_minute_may_miss_changes() -> None:
     assert not listed.informers.may_miss_changes(Pod)
     listed.clock.seconds += 2.0
     assert listed.informers.may_miss_changes(Pod)
+
+
+class FailingHandlers(ClusterEventDispatcher):
+    """Handlers that raise `error` for each new object."""
+
+    error: Exception = MemoryError()
+
+    def on_add(self, obj: Any) -> None:
+        raise self.error
+
+
+def test_a_change_that_lacks_memory_ends_the_process_but_another_error_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    deltas: list[Delta[Any]] = [Delta(None, Node(metadata=ObjectMeta(name="one")))]
+    listed = ListedKinds(FailingHandlers)
+    with pytest.raises(MemoryError):
+        listed.informers.reflectors[Node].deliver(deltas)
+    monkeypatch.setattr(FailingHandlers, "error", KeyError("zone"))
+    listed.informers.reflectors[Node].deliver(deltas)
