@@ -57,7 +57,7 @@
 {{- if .Values.permissions.dynamicResources }}
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims]
-  verbs: [create, delete, patch]
+  verbs: [create, delete, get, patch]
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims/status]
   verbs: [patch]
