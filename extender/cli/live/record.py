@@ -61,7 +61,8 @@ def record(
     prefixes = tuple(keep_annotations or ())
     count = write_recording_file(recording, output, prefixes)
     warn_about_unreadable_kinds(recording)
-    write_error(f"recorded {count} objects of {recording.sources[0]}")
+    file = "" if output in _STDOUT else f" in {output}"
+    write_error(f"recorded {count} objects of {recording.sources[0]}{file}")
 
 
 def write_recording_file(recording: Recording, output: str, prefixes: tuple[str, ...]) -> int:

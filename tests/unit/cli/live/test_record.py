@@ -64,3 +64,13 @@ def test_without_a_cluster_no_recording_is_recommended(extender: Command, tmp_pa
     status, out, err = extender("record", "-o", str(tmp_path / "cluster.json"))
     assert (status, out) == (2, "")
     assert err.endswith("and this is not a pod of a cluster; pass --kubeconfig\n")
+
+
+def test_the_message_names_the_file(extender: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_nothing(*_: object, **__: object) -> Recording:
+        return Recording(sources=("https://10.0.0.1",))
+
+    monkeypatch.setattr("extender.app.cluster_reader.read_cluster_kinds", read_nothing)
+    file = str(tmp_path / "c.json")
+    assert extender("record", "-o", file) == (0, "", f"extender: recorded 0 objects of https://10.0.0.1 in {file}\n")
+    assert extender("record", "-o", "-")[2] == "extender: recorded 0 objects of https://10.0.0.1\n"
