@@ -37,6 +37,9 @@ kube-scheduler retries it after an event, or after five minutes.
 """
 
 
+_CANCELLATION_SECONDS, _POLL_SECONDS = 10.0, 0.01
+"""Longest wait for the end of cancelled bindings, and seconds between checks. PreBind may take longer."""
+
 EvictionPlan = Candidate | GroupPreemptionPlan
 """The victims to evict, for a pod or for a group."""
 
@@ -162,10 +165,9 @@ def evict_in_background(context: SchedulerContext, preemptor: Preemptor, plan: E
         _observe_preemption(context, preemptor, plan)
     if not victims:
         return
-    victims_to_delete = [victim for victim in victims if not _cancel_binding(context, preemptor, victim)]
+    cancelled_victims = [victim for victim in victims if _cancel_binding(context, preemptor, victim)]
     _get_last_victims(context, preemptor)[preemptor.uid] = None
-    deletes_last_victim = victims_to_delete[-1:] == victims[-1:]
-    run_in_background(context, _evict_all(context, preemptor, victims_to_delete, deletes_last_victim))
+    run_in_background(context, _evict_all(context, preemptor, victims, cancelled_victims))
 
 
 def _observe_preemption(context: SchedulerContext, preemptor: Preemptor, plan: EvictionPlan) -> None:
@@ -231,17 +233,22 @@ def _record_preempted_event(
 
 
 async def _evict_all(
-    context: SchedulerContext, preemptor: Preemptor, victims: Sequence[AssignedPodInfo], deletes_last_victim: bool
+    context: SchedulerContext,
+    preemptor: Preemptor,
+    victims: Sequence[AssignedPodInfo],
+    cancelled_victims: Sequence[AssignedPodInfo],
 ) -> None:
-    """Evict all victims but the last one concurrently, then the last one. Its deletion requeues the preemptor.
+    """Delete all victims but the last one concurrently, then the last one. Its deletion requeues the preemptor.
 
-    If the last victim was preempted in memory, as *deletes_last_victim* says, all *victims* are evicted concurrently.
-    Since 1.37 the preemptor is then activated, because no deletion of the last victim requeues it.
+    If the last victim is one of *cancelled_victims*, which are preempted in memory, all other victims are deleted
+    concurrently. Since 1.37 the preemptor is then activated, because no deletion of the last victim requeues it.
 
     Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.36, 1.37).
     """
     start_time, result = context.clock.monotonic(), "error"
     last_victims = _get_last_victims(context, preemptor)
+    deletes_last_victim = victims[-1] not in cancelled_victims
+    victims = [victim for victim in victims if victim not in cancelled_victims]
     try:
         concurrent_victims = victims[:-1] if deletes_last_victim else victims
         await asyncio.gather(*(_evict(context, preemptor, victim) for victim in concurrent_victims))
@@ -253,10 +260,12 @@ async def _evict_all(
         log.warning("preemption for %s failed: %s", preemptor, error)
     except Exception:  # noqa: BLE001  logged with its traceback; the preemptor must not stay gated
         log.exception("preemption for %s failed", preemptor)
+    seconds = context.clock.monotonic() - start_time
+    await _wait_for_cancelled_bindings(context, cancelled_victims)
     last_victims.pop(preemptor.uid, None)
     release = context.profiles[preemptor.scheduler_name].release
     if release.measures_evictions:
-        context.metrics.observe_evictions(preemptor.kind, result, context.clock.monotonic() - start_time)
+        context.metrics.observe_evictions(preemptor.kind, result, seconds)
     else:
         context.metrics.observe_evictions(preemptor.kind, "success", 0.0)
     if result == "error" or (release.activates_without_deletion and not deletes_last_victim):
@@ -266,6 +275,14 @@ async def _evict_all(
     for pod in preemptor.pods:
         context.queue.retry_gated_pod(pod.key, context.clock.monotonic())
     context.wake()
+
+
+async def _wait_for_cancelled_bindings(context: SchedulerContext, victims: Sequence[AssignedPodInfo]) -> None:
+    """Wait until *victims* are off their nodes. Until then, an attempt of the preemptor would fail again."""
+    deadline = context.clock.monotonic() + _CANCELLATION_SECONDS
+    assigned_pods = context.cache.assigned_pods
+    while any(assigned_pods.get(victim.uid) is victim for victim in victims) and context.clock.monotonic() < deadline:
+        await context.sleep(_POLL_SECONDS)
 
 
 async def _evict(context: SchedulerContext, preemptor: Preemptor, victim: AssignedPodInfo) -> None:

@@ -75,10 +75,10 @@ class Scheduler(EventHandler):
             wake_event.clear()
             self.run_periodic_tasks()
             while not stop_event.is_set() and self._may_schedule() and await self.schedule_one():
-                await asyncio.sleep(0)  # lets watches, bindings and probes run
-                await wait_for_turn()
                 if self._context.clock.monotonic() >= self._next_backoff_flush:
                     self.run_periodic_tasks()
+                await asyncio.sleep(0)  # lets watches, probes, and the bindings of resumed pods run
+                await wait_for_turn()
             seconds_to_flush = self._next_backoff_flush - self._context.clock.monotonic()
             try:
                 await asyncio.wait_for(wake_event.wait(), max(seconds_to_flush, _MIN_WAIT_SECONDS))

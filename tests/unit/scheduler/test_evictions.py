@@ -1,14 +1,24 @@
 """The evictions of a preemption: what is deleted, what is only cancelled, and when the preemptor is retried."""
 
+import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from extender.api.kinds.pod import Pod
+from extender.app import wiring
+from extender.cache.pod_info import PodInfo
 from extender.client.errors import ApiError, ConflictError, ServerError
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
+from extender.framework.api_plan import ApiPlan
+from extender.framework.extension_points import ALLOW, PermitResult
+from extender.framework.status import Code, Status
+from extender.scheduler.event_handlers import ClusterEventDispatcher
+from extender.scheduler.scheduler import Scheduler
 from tests.build import make_node, make_pod
+from tests.unit.client.virtual_time import current_loop, run
 from tests.unit.scheduler.builders import SchedulerHarness
 
 TERMINATING = {"deletionTimestamp": "2026-03-01T00:00:00Z"}
@@ -105,6 +115,50 @@ def test_a_waiting_victim_is_preempted_in_memory(release: Release, queue: str) -
     assert ("default/low", "Preempted", note) in harness.events.recorded
     assert harness.queue_of("high") == queue
     assert get_metric(harness, 'scheduler_preemption_goroutines_execution_total{result="success"}') == "1.0"
+
+
+class LowWaits:
+    """Lets the pod `low` wait on Permit or in PreBind."""
+
+    name = "LowWaits"
+
+    def permit(self, pod: PodInfo, *_: Any) -> PermitResult:
+        return PermitResult(Status(Code.WAIT), timeout=60.0) if pod.pod.metadata.name == "low" else ALLOW
+
+    def pre_bind(self, pod: PodInfo, *_: Any) -> ApiPlan:
+        return ApiPlan((), lambda _: None, timeout=60.0) if pod.pod.metadata.name == "low" else ApiPlan()
+
+
+@pytest.mark.parametrize("point", ["permit_plugins", "pre_bind_plugins"])
+def test_a_preemptor_is_attempted_again_after_the_cancelled_binding_has_ended(point: str) -> None:
+    """Each earlier attempt would fail, and delete a victim that does not wait on Permit any more.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor, Executor.prepareCandidateAsync (1.37).
+    """
+    profile = replace(wiring.build_setup().first_profile, **{point: (LowWaits(),)})
+    harness = SchedulerHarness(make_node("n1"), profile=profile)
+
+    async def main() -> None:
+        wake_event, stop_event = asyncio.Event(), asyncio.Event()
+        harness.context.clock, harness.context.sleep = current_loop(), asyncio.sleep
+        harness.context.wake = wake_event.set
+        harness.context.has_api_capacity = lambda: len(harness.events.recorded) < 20  # ends a loop that never waits
+        scheduler = Scheduler(harness.context)
+        harness.dispatcher = ClusterEventDispatcher(harness.cache, scheduler, ["default-scheduler"])
+        loop_task = asyncio.create_task(scheduler.run(wake_event, stop_event))
+        harness.create(make_pod("low", requests={"cpu": "1"}, priority=0))
+        await asyncio.sleep(5)
+        harness.create(make_pod("high", requests={"cpu": "4"}, priority=10))
+        await asyncio.sleep(5)
+        stop_event.set()
+        await loop_task
+
+    run(main())
+    assert [event[1] for event in harness.events.recorded if event[0] == "default/high"] == [
+        "FailedScheduling",
+        "Scheduled",
+    ]
+    assert harness.api.calls_to("delete") == []
 
 
 def record_queues_after_deletions(harness: SchedulerHarness, monkeypatch: pytest.MonkeyPatch) -> list[str]:
