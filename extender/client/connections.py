@@ -47,7 +47,8 @@ class _Socket(socket.socket):
 
     def __del__(self) -> None:
         """Close the socket, unless a transport of uvloop has it."""
-        self.close()  # uvloop counts as a user of the socket, like a file of `makefile`, so this then does nothing
+        if self.fileno() != -1:  # a socket that could not be opened lacks the attributes that `close` reads
+            self.close()  # uvloop counts as a user of the socket, like a file of `makefile`, so this then does nothing
 
 
 def make_client_context(*, ca_file: str | None = None, ca_pem: str | None = None, insecure: bool) -> ssl.SSLContext:

@@ -207,7 +207,7 @@ def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes, files: t
         load_pair(context, certificate, key)
     except OSError as error:  # ssl.SSLError, too
         reason = getattr(error, "reason", None) or error.strerror or str(error)
-        names = " and ".join(map(str, files or ("these",)))
+        names = " and ".join(map(str, files or ("the self-signed one", "its key")))
         raise CertificateError(f"{names} are no pair of certificate and key: {reason}") from error
 
 

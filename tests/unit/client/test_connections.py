@@ -137,3 +137,10 @@ def test_a_socket_without_a_transport_is_closed_when_it_is_deleted() -> None:
     del own
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(number)
+
+
+def test_a_socket_that_cannot_be_opened_is_only_an_error() -> None:
+    """As without free file descriptors. pytest would report an exception in the deletion."""
+    with pytest.raises(OSError, match="Address family not supported"):
+        _Socket(socket.AF_UNSPEC)
+    gc.collect()
