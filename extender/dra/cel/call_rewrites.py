@@ -8,7 +8,7 @@
 - The library's `substring` rejects an end that equals the length of the string.
 - `validate` and `format.named` return optional values, which are made from lists (see `formats`).
 - `unwrapOpt` and `optional.unwrap` become a `filter` and a `map` of a list of optional values.
-- List functions whose cost depends on the length first add their cost (see `costs`).
+- List functions whose cost depends on the length, and `matches`, first add their cost (see `costs`).
 
 Names in rewritten expressions begin with two underscores; `find_reserved_name` rejects such names in the input.
 
@@ -101,6 +101,10 @@ _METHODS: Final[dict[tuple[str, int], _Rewrite]] = {
     **dict.fromkeys((("lastIndexOf", 1), ("lastIndexOf", 2)), _pass_arguments_as_list("__lastIndexOf")),
     **dict.fromkeys((("substring", 1), ("substring", 2)), _rename_to("__substring")),
     ("charAt", 1): _rename_to("__charAt"),
+    ("matches", 1): lambda call: (
+        call.replace_token(call.name_index + 1, "(__spendPattern("),
+        call.replace_token(call.close_index, "))"),
+    ),
     ("validate", 1): lambda call: (
         call.insert_before("optional.ofNonZeroValue("),
         call.replace_token(call.name_index, "__validate"),
@@ -122,6 +126,10 @@ _FUNCTIONS: Final[dict[tuple[str, int], _Rewrite]] = {
     ("lists.range", 1): lambda call: (
         call.replace_token(call.name_index + 1, "(cel.bind(__it, "),
         call.replace_token(call.close_index, ", __spend(__it) && __it > 0 ? __it : 0))"),
+    ),
+    ("matches", 2): lambda call: (
+        call.replace_token(call.comma_indices[0], ", __spendPattern("),
+        call.replace_token(call.close_index, "))"),
     ),
     ("format.named", 1): lambda call: (call.replace_token(call.close_index, ")[?0]"),),
     ("optional.unwrap", 1): lambda call: (

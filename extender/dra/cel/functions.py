@@ -19,7 +19,7 @@ from extender.dra.cel.costs import COST_METER
 from extender.dra.cel.formats import FORMATS
 from extender.dra.cel.function_signature import CEL_VALUE, Function, check_kind
 from extender.dra.cel.lists import LISTS
-from extender.dra.cel.regex import find, find_all
+from extender.dra.cel.regex import find, find_all, spend_pattern
 from extender.dra.cel.urls import get_hostname, get_port, parse_query, split_url
 from extender.dra.cel.values import CIDR, IP, NANO, QUANTITY, SEMVER, URL, CelValue
 
@@ -207,6 +207,7 @@ _REGEXES: Final = (
     Function("find", "string", ("string", "string"), True, find),
     Function("findAll", "list(string)", ("string", "string"), True, find_all),
     Function("findAll", "list(string)", ("string", "string", "int"), True, find_all),
+    Function("__spendPattern", "string", ("string",), False, spend_pattern),
 )
 
 

@@ -259,6 +259,13 @@ def test_many_calls_with_a_long_text_are_cancelled(call: str) -> None:
         compile_expression(repeat(1000)).matches(DEVICE)
 
 
+@pytest.mark.parametrize("call", [r'"x".matches("\\pL{2}\\pN")', r'matches("x", "(a{10}b){10}")'])
+def test_many_matches_of_a_pattern_that_takes_long_to_compile_are_cancelled(call: str) -> None:
+    assert compile_expression(f"lists.range(10).all(i, !{call})").matches(DEVICE)
+    with pytest.raises(EvaluationError, match=r"^operation cancelled: actual cost limit exceeded$"):
+        compile_expression(f"lists.range(5000).all(i, !{call})").matches(DEVICE)
+
+
 def test_a_loop_over_a_million_elements_is_cancelled() -> None:
     ten = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
     expression = "true"

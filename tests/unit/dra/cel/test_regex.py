@@ -2,8 +2,8 @@
 
 import pytest
 
-from extender.dra.cel.costs import COST_LIMIT_EXCEEDED, COST_METER
-from extender.dra.cel.regex import find, find_all
+from extender.dra.cel.costs import COST_LIMIT, COST_LIMIT_EXCEEDED, COST_METER
+from extender.dra.cel.regex import find, find_all, spend_pattern
 
 LONG = "a" * 64
 
@@ -77,8 +77,26 @@ def test_a_pattern_that_would_backtrack_exponentially_has_a_result(pattern: str)
     assert find_all(LONG, pattern) == []
 
 
+@pytest.mark.parametrize(
+    ("pattern", "cost"),
+    [
+        pytest.param("^gpu-[0-9]+$", 12, id="no repetition"),
+        pytest.param("[0-9]{1,3}", 30, id="a repetition"),
+        pytest.param("[0-9]{2,}x{4}", 52, id="the largest repetition counts"),
+        pytest.param("(?:[0-9]{1,3}x){4}", 216, id="repetitions of repetitions are multiplied"),
+        pytest.param("((a{9}){99}){999}", 17_000, id="RE2 allows 1,000 repetitions"),
+        pytest.param(r"\pL\p{Lu}", 2009, id="Unicode classes"),
+    ],
+)
+def test_the_cost_of_a_pattern_grows_with_its_repetitions_and_unicode_classes(pattern: str, cost: int) -> None:
+    COST_METER.spend(COST_LIMIT - cost)
+    assert spend_pattern(pattern) == pattern
+    with pytest.raises(ValueError, match=COST_LIMIT_EXCEEDED):
+        COST_METER.spend(1)
+
+
 def test_the_cost_of_a_match_grows_with_the_text_and_the_pattern() -> None:
-    assert find("a" * 1000, "b" * 39_999) == ""  # 100 units for the text, 10,000 for the pattern
+    assert find("a" * 960, "b" * 39_999) == ""  # 96 units for the text, 10,000 for the pattern; 39,999 to compile it
     with pytest.raises(ValueError, match=COST_LIMIT_EXCEEDED):
         find("a", "b")
 
