@@ -21,7 +21,7 @@ from extender.dra.cel.functions import FUNCTIONS
 from extender.dra.cel.lists import INCLUDES
 from extender.dra.cel.messages import explain_bool_conversion, translate_compile_error, translate_message
 from extender.dra.cel.size_estimate import SizeLimitError, check_size
-from extender.dra.cel.syntax import parse_expression
+from extender.dra.cel.syntax import NestingError, parse_expression
 from extender.dra.cel.type_checks import find_type_error
 from extender.dra.cel.values import SEMVER, CelValue
 
@@ -320,7 +320,10 @@ def compile_expression(expression: str, use: ExpressionUse = ExpressionUse.SELEC
     program, source = _compile_text(expression)
     if type_error := _find_type_error(str(program.return_type()), use):
         raise CompileError(type_error)
-    checked_expression = parse_expression(program.serialize())
+    try:
+        checked_expression = parse_expression(program.serialize())
+    except NestingError as error:
+        raise CompileError("compilation failed: nested too deeply") from error
     if type_error := find_type_error(checked_expression, source.text, expression):
         raise CompileError(f"compilation failed: {type_error}")
     try:

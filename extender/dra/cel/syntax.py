@@ -83,14 +83,24 @@ def _get_message_classes() -> Any:
     return tuple(factory.GetMessageClass(pool.FindMessageTypeByName(f"syntax.{name}")) for name in names)
 
 
+class NestingError(ValueError):
+    """An expression has more levels than a message of protobuf may have: about 29 nested loops."""
+
+
 def parse_expression(serialized_expression: bytes) -> Any:
     """Return the message `Checked` of an expression. It has no `expr` if the library did not check the types.
 
     Args:
         serialized_expression: the expression in an `Any` message, as the library serializes it.
+
+    Raises:
+        NestingError: the expression is nested too deeply.
     """
     wrapper_class, checked_class, _ = _get_message_classes()
-    return checked_class.FromString(wrapper_class.FromString(serialized_expression).value)
+    try:
+        return checked_class.FromString(wrapper_class.FromString(serialized_expression).value)
+    except import_module("google.protobuf.message").DecodeError as error:
+        raise NestingError from error
 
 
 def get_root(checked_expression: Any) -> Any:

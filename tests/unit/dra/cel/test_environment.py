@@ -266,6 +266,12 @@ def test_many_matches_of_a_pattern_that_takes_long_to_compile_are_cancelled(call
         compile_expression(f"lists.range(5000).all(i, !{call})").matches(DEVICE)
 
 
+def test_thirty_nested_loops_do_not_compile() -> None:
+    expression = "".join(f"[1].all(x{number}, " for number in range(30)) + "true" + ")" * 30
+    with pytest.raises(CompileError, match=r"^compilation failed: nested too deeply$"):
+        compile_expression(expression)
+
+
 def test_a_loop_over_a_million_elements_is_cancelled() -> None:
     ten = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
     expression = "true"
