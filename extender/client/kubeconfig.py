@@ -5,6 +5,7 @@ Impersonation, exec plugins and token files that rotate are supported. `input_li
 If several files set a current context, the first one applies, as in kubectl.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -125,7 +126,7 @@ class CredentialSource:
             CredentialsError: `kubeconfig` is set and does not exist.
         """
         if self.kubeconfig:
-            kubeconfig = Path(self.kubeconfig).expanduser()
+            kubeconfig = Path(os.path.expanduser(self.kubeconfig))  # noqa: PTH111  the other raises for unknown users
             if not kubeconfig.is_file():
                 raise CredentialsError(
                     f"kubeconfig {kubeconfig} does not exist or is not a regular file; "

@@ -231,7 +231,7 @@ def test_the_first_of_equal_names_and_the_last_of_duplicate_keys_apply(tmp_path:
     assert load_config(CredentialSource(first)).server == "http://one:8080"
 
 
-@pytest.mark.parametrize("kubeconfig", ["/dev/zero", "/dev/fd/0", "pipe"])
+@pytest.mark.parametrize("kubeconfig", ["/dev/zero", "/dev/fd/0", "pipe", "~no-such-user/config"])
 def test_a_kubeconfig_that_is_no_regular_file_is_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kubeconfig: str
 ) -> None:
