@@ -28,6 +28,11 @@ class CostMeter:
         """Start a new evaluation."""
         self._total = 0
 
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether the current evaluation has exceeded the limit."""
+        return self._total > COST_LIMIT
+
     def spend(self, amount: int) -> bool:
         """Add *amount* to the cost; return True, so that the call can be part of a condition.
 
@@ -35,7 +40,7 @@ class CostMeter:
             ValueError: the limit is exceeded.
         """
         self._total += max(0, amount)
-        if self._total > COST_LIMIT:
+        if self.is_exceeded:
             raise ValueError(COST_LIMIT_EXCEEDED)
         return True
 

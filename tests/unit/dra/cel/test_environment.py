@@ -305,6 +305,14 @@ def test_a_named_format_validates_texts(name: str, valid: str, invalid: str) -> 
     assert compile_expression(f'{by_name}.validate("{invalid}").hasValue()').matches(DEVICE)
 
 
+@pytest.mark.parametrize("expression", ["({}) || true", "!({} && false)"])
+def test_an_evaluation_over_the_cost_limit_has_no_result_beside_another_operand(expression: str) -> None:
+    too_costly = "lists.range(900).distinct().size() > 0"
+    with pytest.raises(EvaluationError, match=r"^operation cancelled: actual cost limit exceeded$"):
+        compile_expression(expression.format(too_costly)).matches(DEVICE)
+    assert compile_expression(f"true || {too_costly}").matches(DEVICE)
+
+
 def test_each_evaluation_has_its_own_cost() -> None:
     expression = compile_expression("lists.range(600).distinct().size() == 600")
     assert [expression.matches(DEVICE) for _ in range(3)] == [True, True, True]
