@@ -12,6 +12,7 @@ from typing import Any, Final
 from tests.oracle import programs
 from tests.oracle.answers import Oracle, OracleError, ask_extender, find_answer_differences, running_oracle
 from tests.oracle.generator.scenarios import CATEGORIES, GROUP_CATEGORIES, make_scenario
+from tests.oracle.mutations import mutate_recorded_scenario
 from tests.oracle.shrink import shrink
 
 FOLDER: Final = Path(__file__).parents[2] / "build" / "oracle"
@@ -113,7 +114,10 @@ def sweep(options: argparse.Namespace, oracle: Oracle) -> int:
     for number in range(options.first, options.first + options.number):
         if time.monotonic() - started > options.seconds or found == options.differences:
             break
-        scenario = make_scenario(options.seed, number, options.kubernetes)
+        if options.mutated:
+            scenario = mutate_recorded_scenario(options.seed, number)
+        else:
+            scenario = make_scenario(options.seed, number, options.kubernetes)
         category = scenario["metadata"]["category"]
         if options.category and category not in options.category:
             continue
@@ -173,6 +177,11 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         action="store_const",
         const=[name for name in CATEGORIES if name not in GROUP_CATEGORIES],
         help="leave out the categories with pod groups",
+    )
+    parser.add_argument(
+        "--mutated",
+        action="store_true",
+        help="mutate the recorded scenarios instead; a difference may be of an object that an API server rejects",
     )
     parser.add_argument("--differences", type=int, default=1, metavar="N", help="stop after N kinds of difference (1)")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where scenarios with a difference are written")
