@@ -183,7 +183,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "100 pages": (listwatch.MAX_EMPTY_PAGES, 100),
     },
     "Time until a binding without a response is settled": {
-        "67 seconds": (writer.BIND_TIMEOUT + writer.ETCD_TIMEOUT, 67),
+        "22 seconds": (writer.BIND_TIMEOUT + writer.ETCD_TIMEOUT, 22),
         "7 after": (writer.ETCD_TIMEOUT, 7),
     },
     "A watch event": {"64 MiB": (watch.MAX_EVENT_BYTES, 64 * MIB)},

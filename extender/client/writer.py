@@ -38,11 +38,10 @@ ResendCondition = Callable[[], Awaitable[bool]]
 RESEND_DELAYS: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 """Seconds before each repetition of a binding whose response was lost."""
 
-BIND_TIMEOUT: Final = 60.0
+BIND_TIMEOUT: Final = 15.0
 """Seconds after which the client and the API server give up one attempt to bind a pod.
 
-This is the default deadline of the API server, and admission webhooks may use it up. The query parameter `timeout` sets
-it for servers with a longer one. kube-scheduler waits as long as the server.
+The query parameter `timeout` sets the deadline of the API server. Its default is a minute.
 
 Source: apiserver/pkg/endpoints/filters/request_deadline.go, withRequestDeadline;
 apiserver/pkg/server/config.go, NewConfig, RequestTimeout (1.36).
@@ -328,7 +327,7 @@ class Writer:
     async def _read_outcome(self, binding: "_PodBinding") -> BindOutcome:
         """Read the pod to find the outcome."""
         try:
-            pod = decode(await self.get("Pod", binding.namespace, binding.name), Pod)
+            pod = decode(await self.get("Pod", binding.namespace, binding.name, timeout=BIND_TIMEOUT), Pod)
         except NotFoundError:
             return BindOutcome.POD_GONE
         except (ApiError, DecodeError):

@@ -118,18 +118,6 @@ def test_a_binding_with_a_failed_response_is_neither_lost_nor_repeated(fault: Fa
     run(scenario)
 
 
-def test_a_pod_is_bound_by_one_request_although_the_admission_of_each_binding_takes_forty_seconds() -> None:
-    async def scenario(harness: FaultHarness) -> None:
-        harness.create_nodes(1)
-        await harness.start_leader(**LONG_LEASE)
-        harness.inject_fault(FaultKind.DELAY, "create", "pods/binding", delay_seconds=40)
-        harness.create_pods("a")
-        await harness.wait_until_consistent()
-        assert count_binding_requests(harness, "a") == 1
-
-    run(scenario)
-
-
 def test_a_pod_deleted_during_its_binding_frees_its_node_at_once() -> None:
     async def scenario(harness: FaultHarness) -> None:
         harness.create_nodes(1, cpu="1")
