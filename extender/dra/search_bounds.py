@@ -93,7 +93,7 @@ class SearchBounds:
         except AllocationError:
             return True  # kube-scheduler may end before it evaluates the selector
 
-    def _cannot_fail(self, request: "RequestPart") -> bool:
+    def _cannot_fail(self, request: RequestPart) -> bool:
         """Return whether *request* cannot end the search with an error if there are devices."""
         claim = self.claims[request.indices.claim_index]
         max_count = sum(max(data.num_devices for data in subrequests) for subrequests in claim.requests)
@@ -101,7 +101,7 @@ class SearchBounds:
             data.request.derived_attributes or (claim.constraints and data.all_devices) for data in request.subrequests
         )
 
-    def _has_enough(self, requests: Sequence["RequestPart"]) -> bool:
+    def _has_enough(self, requests: Sequence[RequestPart]) -> bool:
         """Return whether there may be enough devices for each of *requests*, and for all of them together."""
         needed_count, devices = 0, set[DeviceId]()
         for indices, subrequests, start in requests:

@@ -36,7 +36,6 @@ _RETRY_SECONDS = 10.0
 kube-scheduler retries it after an event, or after five minutes.
 """
 
-
 _CANCELLATION_SECONDS, _POLL_SECONDS = 10.0, 0.01
 """Longest wait for the end of cancelled bindings, and seconds between checks. PreBind may take longer."""
 

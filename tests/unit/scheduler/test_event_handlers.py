@@ -254,6 +254,11 @@ def test_a_heartbeat_causes_no_event() -> None:
     assert find_node_events(beat("2026-03-01T00:00:00Z"), beat("2026-03-01T00:00:10Z"), GATES_1_36) == []
 
 
+def list_pod_event_labels(before: dict[str, Any], after: dict[str, Any], gates: FeatureGates) -> list[str]:
+    """Return the labels of the events of a pod with the fields *before* that gets the fields *after*."""
+    return [event.label for event in find_pod_events(make_pod("p", **before), make_pod("p", **after), gates)]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "labels"),
     [
@@ -274,8 +279,7 @@ def test_a_changed_pod_causes_one_event_per_property(
     before: dict[str, Any], after: dict[str, Any], labels: list[str]
 ) -> None:
     """Source: pkg/scheduler/framework/events.go, PodSchedulingPropertiesChange (1.36)."""
-    events = find_pod_events(make_pod("p", **before), make_pod("p", **after), GATES_1_36)
-    assert [event.label for event in events] == labels
+    assert list_pod_event_labels(before, after, GATES_1_36) == labels
 
 
 @pytest.mark.parametrize(
@@ -307,8 +311,7 @@ def test_since_1_37_a_pod_has_events_of_its_own_and_of_higher_requests(
     before: dict[str, Any], after: dict[str, Any], labels: list[str]
 ) -> None:
     """Source: pkg/scheduler/framework/events.go, PodSchedulingPropertiesChange, extractPodScaleUp (1.37)."""
-    events = find_pod_events(make_pod("p", **before), make_pod("p", **after), GATES_1_37)
-    assert [event.label for event in events] == labels
+    assert list_pod_event_labels(before, after, GATES_1_37) == labels
 
 
 @pytest.mark.parametrize(
