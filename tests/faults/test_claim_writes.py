@@ -109,6 +109,37 @@ def test_the_status_of_a_claim_that_changes_meanwhile_is_written_again_unless_it
     run(scenario)
 
 
+@pytest.mark.parametrize(
+    ("faults", "status_writes"),
+    [
+        # The allocation of the first attempt, the call of Unreserve, and the reservation of the second attempt.
+        pytest.param([], 3, id="without another fault"),
+        # The call of Unreserve is made again until its outcome is known.
+        pytest.param([Fault(FaultKind.NO_RESPONSE, "patch", "resourceclaims/status", skip=1, times=2)], 5, id="lost"),
+        pytest.param([Fault(FaultKind.TIMEOUT, "patch", "resourceclaims/status", skip=1, times=1)], 4, id="timeout"),
+    ],
+)
+def test_a_claim_is_reserved_again_although_the_watch_does_not_show_that_unreserve_has_changed_it(
+    faults: list[Fault], status_writes: int
+) -> None:
+    """kube-scheduler would bind a pod whose claim is not reserved for it."""
+
+    async def scenario(harness: FaultHarness) -> None:
+        create_claims_for_one_device(harness, "a")
+        # The watch shows the finalizer and the reservation of the first attempt, and nothing after them.
+        harness.inject_fault(FaultKind.STALL_WATCH, "watch", "resourceclaims", times=1, after_events=2)
+        for fault in (Fault(FaultKind.STATUS, "create", "pods/binding", code=403, times=1), *faults):
+            harness.server.faults.add(fault)
+        await harness.start_leader("DynamicResources", **LONG_LEASE)
+        make_pod_with_claim(harness, "a")
+        await harness.wait_until_consistent()
+        (claim,) = harness.server.api.list_objects(CLAIMS)
+        assert [consumer["name"] for consumer in claim["status"]["reservedFor"]] == ["a"]
+        assert len(harness.recorder.requests("PATCH", "/resourceclaims/a/status")) == status_writes
+
+    run(scenario)
+
+
 def test_pods_that_share_a_claim_are_reserved_at_the_same_time() -> None:
     """kube-scheduler repeats a write after a conflict with the write for another pod.
 

@@ -21,7 +21,16 @@ from tests.history.checker import (
     find_wrong_conditions,
 )
 from tests.history.cluster_actors import KubeletActor, OperationRunner, delete_all
-from tests.history.cluster_state import ClusterState, History, final_state, is_terminating, node_name, uid_of
+from tests.history.cluster_state import (
+    ClusterState,
+    History,
+    claim_keys,
+    device_claim_keys,
+    final_state,
+    is_terminating,
+    node_name,
+    uid_of,
+)
 from tests.history.error_proxy import ErrorProxy
 from tests.history.faults import FAULTS, Environment
 from tests.history.observer import Observer
@@ -94,7 +103,7 @@ class Run:
             if rule not in PENDING_RULES:  # without other objects, every pending pod fits
                 shortest = shrink_history(self.history, violation)
                 lines += [f"--- shortest history of {violation}", describe_history(shortest)]
-            lines += [f"--- changes of the pod, the node and its pods: {violation}"]
+            lines += [f"--- changes of the pod, its claims, the node and its pods: {violation}"]
             lines += [describe_history(_about(self.history, violation))]
         return "\n".join(lines)
 
@@ -110,6 +119,9 @@ def _about(history: History, violation: Violation) -> History:
         for change in history.changes
         if violation.node and change.kind == "Pod" and change.object and node_name(change.object) == violation.node
     }
+    pods = [each.object for each in history.changes if (each.kind, each.key) == ("Pod", violation.pod) and each.object]
+    keys |= {("PersistentVolumeClaim", key) for pod in pods for key in claim_keys(pod)}
+    keys |= {("ResourceClaim", key) for pod in pods for key in device_claim_keys(pod)}
     return History([change for change in history.changes if (change.kind, change.key) in keys])
 
 

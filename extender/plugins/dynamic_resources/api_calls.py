@@ -120,7 +120,8 @@ def make_undo_calls(state_data: StateData, index: int) -> tuple[ApiCall, ...]:
     if claim.status.allocation is None or not is_reserved_for_pod(claim, pod):
         return ()
     body = {"metadata": {"uid": meta.uid}, "status": {"reservedFor": [{"$patch": "delete", "uid": pod.metadata.uid}]}}
-    return (ApiCall("patch", CLAIM_KIND, meta.namespace, meta.name, body, "status", strategic=True),)
+    call = ApiCall("patch", CLAIM_KIND, meta.namespace, meta.name, body, "status", strategic=True, is_resent=True)
+    return (call,)
 
 
 def make_node_allocatable_statuses_patch(pod: Pod, statuses: Sequence[NodeAllocatableResourceClaimStatus]) -> ApiCall:

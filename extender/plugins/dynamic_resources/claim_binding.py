@@ -24,7 +24,7 @@ from extender.api.kinds.devices import AllocationResult, ResourceClaim, Resource
 from extender.api.kinds.pod import PodExtendedResourceClaimStatus
 from extender.cache.snapshot import Snapshot
 from extender.dra.allocated_devices import AllocatedDevices
-from extender.framework.api_plan import ApiCall
+from extender.framework.api_plan import ApiCall, ignore_version
 from extender.plugins.dynamic_resources.api_calls import CLAIM_KIND, FINALIZER, get_in_flight_key, to_builtins
 from extender.plugins.dynamic_resources.pod_claims import is_reserved_for_pod, make_pod_consumer
 from extender.plugins.dynamic_resources.state import SPECIAL_CLAIM_IN_MEM_NAME, StateData
@@ -215,6 +215,8 @@ def bind_claims(
         )
         if is_unused or is_reserved_for_pod(claim, state_data.pod, workload_claims=workload_claims):
             claims.append(claim)
+            if is_reserved_for_pod(claim, state_data.pod):  # Unreserve may have changed it since then
+                calls.append(_make_reservation_patch(claim, make_pod_consumer(state_data.pod), ignore_version))
             continue
         current_claim = claim if is_extended_resource_claim else snapshot.get_object(ResourceClaim, claim.key)
         message = _get_claim_conflict(claim, current_claim, is_new_allocation=index in state_data.allocation_results)

@@ -79,11 +79,13 @@ def test_an_allocated_claim_is_only_reserved() -> None:
     }
 
 
-def test_a_claim_that_is_reserved_already_needs_no_call() -> None:
-    claim = make_allocated_claim(
-        "one", ["d0"], reservedFor=[{"resource": "pods", "name": "pod", "uid": "uid-default-pod"}]
-    )
-    assert plan_pre_bind(make_plugin(), make_cache(claim), make_pod_with_claims("one")) == ApiPlan()
+def test_a_claim_that_is_reserved_already_is_reserved_again() -> None:
+    """Unreserve of an earlier attempt may have removed the reservation after the snapshot."""
+    consumer = {"resource": "pods", "name": "pod", "uid": "uid-default-pod"}
+    claim = make_allocated_claim("one", ["d0"], reservedFor=[consumer])
+    (call,) = plan_pre_bind(make_plugin(), make_cache(claim), make_pod_with_claims("one")).calls
+    assert (call.verb, call.name, call.subresource, call.strategic) == ("patch", "one", "status", True)
+    assert call.body == {"metadata": {"uid": "uid-one"}, "status": {"reservedFor": [consumer]}}
 
 
 @pytest.mark.parametrize(
