@@ -146,6 +146,9 @@ class Binder:
     async def run_pre_bind_plugins(self, plugin_groups: Sequence[Sequence[PreBind]]) -> None:
         """Run the PreBind plugins and execute their plans. The plugins of a group run concurrently.
 
+        If one fails, the others of its group make no more API calls. Their current calls end before this method does,
+        because Unreserve must not undo a call that may still be executed.
+
         Raises:
             BindingError: a plugin, an API call or a wait failed.
 
@@ -154,9 +157,25 @@ class Binder:
         """
         with self._observe("PreBind"):
             for group in plugin_groups:
-                await asyncio.gather(*map(self._run_pre_bind_plugin, group))
+                errors: list[Exception] = []
+                await asyncio.gather(*(self._run_in_group(plugin, errors) for plugin in group))
+                if errors:
+                    raise errors[0]
 
-    async def _run_pre_bind_plugin(self, plugin: PreBind) -> None:
+    async def _run_in_group(self, plugin: PreBind, errors: list[Exception]) -> None:
+        """Run one plugin of a group. *errors* are those of the group; an error of this plugin is added."""
+
+        def ensure_still_valid() -> None:
+            if errors:
+                raise BindingError(error_status("some other PreBind operation failed"))
+            self.ensure_still_valid()
+
+        try:
+            await self._run_pre_bind_plugin(plugin, ensure_still_valid)
+        except Exception as error:  # noqa: BLE001  raised again when the other plugins have ended
+            errors.append(error)
+
+    async def _run_pre_bind_plugin(self, plugin: PreBind, ensure_still_valid: Callable[[], None]) -> None:
         with self.cache.read() as snapshot:
             result = binding_cycle.run_pre_bind_plugin(
                 plugin, self.pod, self.node_name, snapshot, self.runtime, self.cycle_state
@@ -167,9 +186,9 @@ class Binder:
             raise BindingError(result)
         with self._observe("PreBind", plugin):
             for api_call in result.calls:
-                self.ensure_still_valid()
+                ensure_still_valid()
                 await self._call_api(plugin, api_call)
-            await self._wait_for_condition(plugin, result)
+            await self._wait_for_condition(plugin, result, ensure_still_valid)
 
     async def _call_api(self, plugin: PreBind, api_call: ApiCall) -> None:
         try:
@@ -180,7 +199,7 @@ class Binder:
             raise BindingError(Status(Code.ERROR, (message,), plugin.name)) from error
         self.on_pre_bind_call(api_call, True)
 
-    async def _wait_for_condition(self, plugin: PreBind, plan: ApiPlan) -> None:
+    async def _wait_for_condition(self, plugin: PreBind, plan: ApiPlan, ensure_still_valid: Callable[[], None]) -> None:
         """Poll the wait condition of *plan* until it returns a status or the timeout expires."""
         if plan.wait_condition is None:
             return
@@ -196,7 +215,7 @@ class Binder:
                 detail = format_exception(error, get_defining_module(plugin))
                 raise BindingError(PluginError(plugin.name, "PreBind", detail).status) from error
             if result is None:
-                self.ensure_still_valid()
+                ensure_still_valid()
                 result = plan.timeout_status if self.clock.monotonic() >= deadline else None
             if result is not None:
                 self.on_wait_end(plan.allocated_devices, result, self.clock.monotonic() - start_time)
