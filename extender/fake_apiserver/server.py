@@ -2,17 +2,14 @@
 
 import asyncio
 import socket
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import uvicorn
 import yaml
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from extender.basics.clock import Clock
-from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultInjector
-from extender.fake_apiserver.endpoints.http_app import BREAK_CONNECTION, HttpApp
+from extender.fake_apiserver.endpoints.http_app import HttpApp
 from extender.fake_apiserver.endpoints.watch import BOOKMARK_SECONDS
 from extender.fake_apiserver.kubelets import Kubelets, KubeletTiming
 from extender.fake_apiserver.registry.api import Api
@@ -22,15 +19,6 @@ from extender.fake_apiserver.registry.store import HISTORY_LIMIT, Store
 _LOOPBACK: Final = "127.0.0.1"
 _KUBELET_STORAGE_KEYS: Final = frozenset({"pods", "nodes"})
 _STOP_SECONDS: Final = 2
-
-
-class _BreakableHttpProtocol(HttpToolsProtocol):
-    """HTTP protocol that lets the application close a connection. Data that was sent before still arrives."""
-
-    def on_message_begin(self) -> None:
-        """Start a request."""
-        super().on_message_begin()
-        self.scope["extensions"] = {BREAK_CONNECTION: {"close": self.transport.close}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +42,18 @@ class FakeApiServer:
 
     Attributes:
         api: the API, usable without HTTP.
-        faults: the injected faults; faults can be added while the server runs.
         kubelets: the simulated kubelets; None: there are no kubelets, so bound pods stay pending.
+        app_type: the type of the ASGI application; tests have one that injects faults.
+        http_protocol: uvicorn's setting `http`.
     """
+
+    app_type: ClassVar[type[HttpApp]] = HttpApp
+    http_protocol: ClassVar[Any] = "httptools"
 
     def __init__(
         self,
         *,
         clock: Clock | None = None,
-        faults: Iterable[Fault] = (),
         seed: int = 0,
         kubelet_timing: KubeletTiming | None = None,
         reviews: ReviewRules | None = None,
@@ -72,18 +63,14 @@ class FakeApiServer:
 
         Args:
             clock: the clock for timestamps and kubelets; None: the system clock.
-            faults: the faults to inject.
-            seed: the seed of faults, UIDs and generated names.
+            seed: the seed of UIDs and generated names.
             kubelet_timing: the durations of the kubelets' actions; None: there are no kubelets.
             reviews: the rules of authentication and authorization; None: all requests are allowed.
             watch_settings: the bookmarks and the history of watches.
         """
         self.api = Api(Store(watch_settings.history_limit), clock, seed)
-        self.faults = FaultInjector(faults, seed)
         self.kubelets = Kubelets(self.api, kubelet_timing) if kubelet_timing is not None else None
-        self._app = HttpApp(
-            self.api, self.faults, reviews or ReviewRules(), bookmark_seconds=watch_settings.bookmark_seconds
-        )
+        self._app = self.app_type(self.api, reviews or ReviewRules(), bookmark_seconds=watch_settings.bookmark_seconds)
         self._server: uvicorn.Server | None = None
         self._socket: socket.socket | None = None
         self._kubelet_task: asyncio.Task[None] | None = None
@@ -129,7 +116,7 @@ class FakeApiServer:
         self._socket = socket.create_server((_LOOPBACK, port))
         config = uvicorn.Config(
             self._app,
-            http=_BreakableHttpProtocol,
+            http=self.http_protocol,
             ws="none",
             lifespan="off",
             log_config=None,

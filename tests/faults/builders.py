@@ -13,14 +13,13 @@ from extender.app import wiring
 from extender.app.standalone import StandaloneScheduler
 from extender.client.kubeconfig import CredentialSource, Impersonation
 from extender.config.model import LeaderElection
-from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
 from extender.fake_apiserver.kubelets import KubeletTiming
 from extender.fake_apiserver.registry.resources import NODES, PODS
-from extender.fake_apiserver.server import FakeApiServer
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
 from tests.consistency import find_inconsistencies
 from tests.faults.history_recorder import HistoryRecorder, RecordingApp
 from tests.faults.tcp_proxy import TcpProxy
+from tests.faulty_apiserver import Fault, FaultKind, FaultyApiServer
 from tests.unit.client.virtual_time import current_loop
 from tests.unit.client.virtual_time import run as run_virtually
 
@@ -71,7 +70,7 @@ class Replica:
 class FaultHarness:
     """The server and its schedulers; created by `run`."""
 
-    server: FakeApiServer
+    server: FaultyApiServer
     recorder: HistoryRecorder
     random: Random
     replicas: list[Replica] = field(default_factory=list)
@@ -216,7 +215,7 @@ def run(
     """Run a scenario in virtual time, stop everything that it started and check that no task is left."""
 
     async def run_scenario() -> None:
-        server = FakeApiServer(
+        server = FaultyApiServer(
             clock=current_loop(), seed=seed, kubelet_timing=kubelet_timing or KubeletTiming(), **options
         )
         recorder = HistoryRecorder(server.store, current_loop())

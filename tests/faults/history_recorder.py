@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from starlette.types import Receive, Scope, Send
 
 from extender.basics.clock import Clock
-from extender.fake_apiserver.endpoints.http_app import HttpApp
 from extender.fake_apiserver.registry.store import Store, StoreEvent
+from tests.faulty_apiserver import FaultyHttpApp
 from tests.scheduling_history import (
     Binding,
     History,
@@ -93,7 +93,7 @@ class HistoryRecorder:
                 self._renewals.append(LeaseRenewal(user, obj["spec"].get("holderIdentity") or "", time))
 
 
-class RecordingApp(HttpApp):
+class RecordingApp(FaultyHttpApp):
     """Records every request, and the sender of every write."""
 
     recorder: HistoryRecorder

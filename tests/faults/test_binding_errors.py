@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from extender.client.rate_limit import TokenBucket
-from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
 from extender.fake_apiserver.registry.pod_subresources import bind
 from extender.fake_apiserver.registry.resources import NODES, PODS, RESOURCES_BY_KIND
 from tests.faults.builders import LONG_LEASE, FaultHarness, Replica, make_node, make_pod, run
+from tests.faulty_apiserver import Fault, FaultKind
 from tests.unit.client.virtual_time import current_loop
 
 SLOW = Fault(FaultKind.DELAY, "create", "pods/binding", delay_seconds=2.0, times=1)

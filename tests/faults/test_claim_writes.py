@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
 from extender.fake_apiserver.registry.resources import RESOURCES_BY_KIND
 from tests.faults.builders import LONG_LEASE, FaultHarness, run
+from tests.faulty_apiserver import Fault, FaultKind
 
 CLAIMS = RESOURCES_BY_KIND["resource.k8s.io/v1", "ResourceClaim"]
 DRIVER = "gpu.example.com"

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from extender.config.model import Extender
-from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
 from extender.fake_apiserver.registry.resources import RESOURCES_BY_KIND
 from tests.faults.builders import FaultHarness, run
 from tests.faults.tcp_proxy import TcpProxy
+from tests.faulty_apiserver import Fault, FaultKind
 from tests.unit.client.virtual_time import current_loop
 
 LEASES = RESOURCES_BY_KIND["coordination.k8s.io/v1", "Lease"]

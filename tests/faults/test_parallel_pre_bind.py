@@ -2,10 +2,10 @@
 
 import asyncio
 
-from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
 from extender.fake_apiserver.registry.resources import RESOURCES_BY_KIND
 from tests.faults.builders import LONG_LEASE, FaultHarness, run
 from tests.faults.test_claim_writes import create_claims_for_one_device, find_allocated_claims, make_pod_with_claim
+from tests.faulty_apiserver import Fault, FaultKind
 
 VOLUMES = RESOURCES_BY_KIND["v1", "PersistentVolume"]
 

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
 from tests.faults.builders import LONG_LEASE, FaultHarness, run
+from tests.faulty_apiserver import Fault, FaultKind
 
 
 def test_no_pod_is_scheduled_while_64_requests_are_pending() -> None:

@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
 from extender.fake_apiserver.kubelets import KubeletTiming
 from extender.fake_apiserver.registry.resources import NODES, PODS
 from tests.faults.builders import FaultHarness, make_node, run
+from tests.faulty_apiserver import Fault, FaultKind
 
 SEEDS = range(int(os.environ.get("STORMS", "4")))
 STEPS = 60

@@ -8,9 +8,9 @@ import asyncio
 import pytest
 
 from extender.api.kinds.pod import Pod
-from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
 from extender.fake_apiserver.registry.resources import PODS
 from tests.faults.builders import LONG_LEASE, FaultHarness, run
+from tests.faulty_apiserver import Fault, FaultKind
 
 LONG = 1200.0
 

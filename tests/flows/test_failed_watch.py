@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from extender.app import informers
-from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
+from tests.faulty_apiserver import Fault, FaultKind
 from tests.flows.test_live_extender import go, live_extender, make_pod
 
 

@@ -17,11 +17,10 @@ from extender.app.startup import StartError
 from extender.cli.pflag import parse
 from extender.cli.serve_flags import FLAGS
 from extender.cli.serve_options import make_serve_options
-from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
 from extender.fake_apiserver.registry.resources import PODS
 from extender.fake_apiserver.registry.reviews import ReviewRules
-from extender.fake_apiserver.server import FakeApiServer
 from tests.controlplane.process import free_ports
+from tests.faulty_apiserver import Fault, FaultKind, FaultyApiServer
 
 SECONDS = 20.0
 ANONYMOUS = "system:anonymous"
@@ -51,7 +50,7 @@ def make_pod(name: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
 class LiveExtender:
     """A fake API server, `extender serve` for it, and an HTTP client of the extender."""
 
-    def __init__(self, api_server: FakeApiServer, session: aiohttp.ClientSession, address: str) -> None:
+    def __init__(self, api_server: FaultyApiServer, session: aiohttp.ClientSession, address: str) -> None:
         self.api_server, self._session, self.address = api_server, session, address
 
     async def post(self, path: str, body: Any) -> Any:
@@ -92,7 +91,7 @@ async def live_extender(
 ) -> AsyncIterator[LiveExtender]:
     """Run a fake API server with two nodes, n1 with 4 CPUs and n2 with 1, and `extender serve` for extender."""
     reviews = ReviewRules(authorize=lambda spec: (spec["user"] != ANONYMOUS, ""))
-    async with FakeApiServer(faults=faults, reviews=reviews) as api_server:
+    async with FaultyApiServer(faults=faults, reviews=reviews) as api_server:
         api_server.api.create_from_manifest(make_node("n1"))
         api_server.api.create_from_manifest(make_node("n2", cpu="1"))
         kubeconfig, config = folder / "kubeconfig", folder / "config.yaml"
@@ -351,7 +350,7 @@ def test_without_a_cluster_the_nodes_of_the_request_are_filtered(tmp_path: Path)
         options = make_serve_options(parse(["--without-cluster", f"--port={port}"], FLAGS))
         serving = asyncio.create_task(run(options))
         async with aiohttp.ClientSession() as session:
-            extender = LiveExtender(FakeApiServer(), session, f"http://127.0.0.1:{port}")
+            extender = LiveExtender(FaultyApiServer(), session, f"http://127.0.0.1:{port}")
 
             async def has_started() -> bool:
                 try:

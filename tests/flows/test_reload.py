@@ -19,11 +19,11 @@ from extender.app.schedule import run as schedule
 from extender.cli.pflag import parse
 from extender.cli.schedule_flags import FLAGS as SCHEDULE_FLAGS
 from extender.cli.schedule_options import make_schedule_options
-from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
 from extender.fake_apiserver.registry.resources import PODS, RESOURCES_BY_KIND
 from extender.fake_apiserver.registry.reviews import ReviewRules
 from extender.fake_apiserver.server import FakeApiServer
 from tests.controlplane.process import free_ports
+from tests.faulty_apiserver import Fault, FaultKind
 from tests.flows.test_live_extender import CONFIG, SECONDS, LiveExtender, go, live_extender, make_node, make_pod
 
 VOLUMES = RESOURCES_BY_KIND["v1", "PersistentVolume"]

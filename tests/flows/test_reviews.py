@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from extender.app import delegated_auth
-from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
+from tests.faulty_apiserver import Fault, FaultKind
 from tests.flows.test_live_extender import SECONDS, go, live_extender, make_pod
 
 HOUR = 3600.0

@@ -1,4 +1,4 @@
-"""Handle the HTTP requests to the fake API server: lists, watches, writes, tables, discovery and injected faults.
+"""Handle the HTTP requests to the fake API server: lists, watches, writes, tables and discovery.
 
 The package may import `registry` and the packages below it.
 """

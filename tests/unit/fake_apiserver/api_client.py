@@ -55,11 +55,16 @@ class Client:
             return [event async for event in events]
 
 
-def run(test: Callable[[FakeApiServer, Client], Awaitable[None]], timeout: float = 10, **options: Any) -> None:
+def run(
+    test: Callable[[Any, Client], Awaitable[None]],
+    timeout: float = 10,
+    server_type: type[FakeApiServer] = FakeApiServer,
+    **options: Any,
+) -> None:
     """Run *test* with a server of its own, for at most *timeout* seconds."""
 
     async def body() -> None:
-        async with FakeApiServer(**{"clock": ManualClock(), **options}) as server, aiohttp.ClientSession() as session:
+        async with server_type(**{"clock": ManualClock(), **options}) as server, aiohttp.ClientSession() as session:
             await asyncio.wait_for(test(server, Client(session, server.url)), timeout)
 
     asyncio.run(body())

@@ -1,21 +1,23 @@
-"""Fault injection: the effect of each kind of fault, and the random shares."""
+"""The fake API server with injected faults: the effect of each kind of fault, and the random shares."""
 
 import json
+from functools import partial
 
 import aiohttp
 import msgspec
 import pytest
 
-from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultInjector, FaultKind
-from extender.fake_apiserver.server import FakeApiServer
-from tests.unit.fake_apiserver.api_client import PODS, Client, event_summary, run
+from tests.faulty_apiserver import Fault, FaultInjector, FaultKind, FaultyApiServer
+from tests.unit.fake_apiserver.api_client import PODS, Client, event_summary
+from tests.unit.fake_apiserver.api_client import run as run_with_server
 from tests.unit.fake_apiserver.builders import make_binding, make_pod
 
+run = partial(run_with_server, server_type=FaultyApiServer)
 WATCH = f"{PODS}?watch=true&resourceVersion=0&timeoutSeconds=1"
 
 
 def test_a_status_fault_replaces_the_request() -> None:
-    async def scenario(server: FakeApiServer, client: Client) -> None:
+    async def scenario(server: FaultyApiServer, client: Client) -> None:
         response = await client.request("POST", PODS, make_pod())
         assert (response.code, response.headers["Retry-After"]) == (429, "3")
         assert response.body["reason"] == "TooManyRequests"
@@ -26,7 +28,7 @@ def test_a_status_fault_replaces_the_request() -> None:
 
 
 def test_a_successful_binding_can_time_out() -> None:
-    async def scenario(server: FakeApiServer, client: Client) -> None:
+    async def scenario(server: FaultyApiServer, client: Client) -> None:
         server.api.create_from_manifest(make_pod())
         response = await client.request("POST", f"{PODS}/web/binding", make_binding("n1"))
         assert (response.code, response.body["reason"]) == (504, "Timeout")
@@ -38,7 +40,7 @@ def test_a_successful_binding_can_time_out() -> None:
 
 
 def test_a_connection_can_be_closed_without_a_response() -> None:
-    async def scenario(server: FakeApiServer, client: Client) -> None:
+    async def scenario(server: FaultyApiServer, client: Client) -> None:
         with pytest.raises(aiohttp.ClientError):
             await client.request("POST", PODS, make_pod())
         assert server.store.count("pods") == 1
@@ -47,14 +49,14 @@ def test_a_connection_can_be_closed_without_a_response() -> None:
 
 
 def test_a_delayed_request_succeeds() -> None:
-    async def scenario(_: FakeApiServer, client: Client) -> None:
+    async def scenario(_: FaultyApiServer, client: Client) -> None:
         assert (await client.request("POST", PODS, make_pod())).code == 201
 
     run(scenario, faults=[Fault(FaultKind.DELAY, delay_seconds=0.01)])
 
 
 def test_a_list_can_fail_with_410() -> None:
-    async def scenario(_: FakeApiServer, client: Client) -> None:
+    async def scenario(_: FaultyApiServer, client: Client) -> None:
         assert (await client.request("GET", PODS)).code == 410
         assert (await client.request("GET", "/api/v1/nodes")).code == 200
 
@@ -80,7 +82,7 @@ def test_a_list_can_fail_with_410() -> None:
     ids=["ends", "tells twice", "tells an older event again", "is gone later", "is gone at once", "is left alone"],
 )
 def test_a_watch(fault: Fault, expected: list[tuple[str, str]]) -> None:
-    async def scenario(server: FakeApiServer, client: Client) -> None:
+    async def scenario(server: FaultyApiServer, client: Client) -> None:
         for name in "abc":
             server.api.create_from_manifest(make_pod(name))
         assert [event_summary(event) for event in await client.watch_all(WATCH)] == expected
@@ -94,7 +96,7 @@ def test_a_watch(fault: Fault, expected: list[tuple[str, str]]) -> None:
     ids=["between two events", "in the middle of an event"],
 )
 def test_a_watch_can_break(what: FaultKind, ends_with: bytes) -> None:
-    async def scenario(server: FakeApiServer, client: Client) -> None:
+    async def scenario(server: FaultyApiServer, client: Client) -> None:
         for name in "ab":
             server.api.create_from_manifest(make_pod(name))
         got = b""
@@ -111,7 +113,7 @@ def test_a_watch_can_break(what: FaultKind, ends_with: bytes) -> None:
 
 
 def test_a_watch_can_say_what_is_not_json() -> None:
-    async def scenario(server: FakeApiServer, client: Client) -> None:
+    async def scenario(server: FaultyApiServer, client: Client) -> None:
         server.api.create_from_manifest(make_pod())
         with pytest.raises(json.JSONDecodeError):
             await client.watch_all(WATCH)
@@ -120,7 +122,7 @@ def test_a_watch_can_say_what_is_not_json() -> None:
 
 
 def test_a_stalled_watch_stays_open_without_events() -> None:
-    async def scenario(server: FakeApiServer, client: Client) -> None:
+    async def scenario(server: FaultyApiServer, client: Client) -> None:
         server.api.create_from_manifest(make_pod("a"))
         async with client.watch(f"{PODS}?watch=true") as events:
             assert event_summary(await anext(events)) == ("ADDED", "a")

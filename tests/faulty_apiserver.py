@@ -1,17 +1,41 @@
-"""Inject faults into responses, at random but reproducibly.
+"""A fake API server that injects faults into its responses, at random but reproducibly.
 
 Each fault has its own random generator, so adding a fault does not affect the random choices of the other faults.
 """
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Any, Final
 
 import msgspec
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from extender.fake_apiserver.endpoints.http_app import HttpApp
+from extender.fake_apiserver.endpoints.watch import make_error_event
+from extender.fake_apiserver.registry.api_errors import StatusError, make_failure_status, new_expired
+from extender.fake_apiserver.server import FakeApiServer
+
+_BREAK_CONNECTION: Final = "fake_apiserver.break_connection"
+"""The name of the ASGI extension whose function `close` closes the connection."""
+_GONE: Final = new_expired("The resourceVersion for the provided list is too old.")
+_REASONS: Final = {
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    409: "Conflict",
+    410: "Expired",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
 
 
 class FaultKind(StrEnum):
@@ -80,7 +104,7 @@ class Fault(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     after_events: int = 0
 
 
-class BrokenConnectionError(Exception):
+class BrokenConnectionError(ClientDisconnect):
     """An injected fault closes the connection."""
 
 
@@ -107,7 +131,7 @@ class FaultInjector:
 
     def add(self, fault: Fault) -> None:
         """Add a fault."""
-        rng = random.Random(f"{self._seed}/{len(self._states)}")  # noqa: S311  repeatable on purpose
+        rng = random.Random(f"{self._seed}/{len(self._states)}")
         self._states.append(_FaultState(fault, rng))
 
     def clear(self) -> None:
@@ -144,14 +168,13 @@ class _WatchEndedError(Exception):
 
 
 async def inject_watch_faults(
-    line_batches: AsyncIterator[list[bytes]], faults: list[Fault], gone_line: bytes, closing: asyncio.Event
+    chunks: AsyncIterator[Any], faults: list[Fault], closing: asyncio.Event
 ) -> AsyncIterator[bytes]:
     """Yield the lines of a watch with injected faults.
 
     Args:
-        line_batches: the lines in batches. A line is an encoded event with its line feed.
+        chunks: the lines in batches. A line is an encoded event with its line feed.
         faults: the faults of this watch.
-        gone_line: the line of the ERROR event for a too old resource version.
         closing: is set when the server stops, which ends a stalled watch.
 
     Raises:
@@ -159,14 +182,14 @@ async def inject_watch_faults(
     """
     sent_count, previous_line = 0, b""
     try:
-        async for chunk in _inject_after_events(faults, sent_count, gone_line, closing):
+        async for chunk in _inject_after_events(faults, sent_count, closing):
             yield chunk
-        async for batch in line_batches:
-            for line in batch:
+        async for batch in chunks:
+            for line in batch.splitlines(keepends=True):
                 for chunk in _inject_into_event(faults, sent_count, line, previous_line):
                     yield chunk
                 sent_count, previous_line = sent_count + 1, line
-                async for chunk in _inject_after_events(faults, sent_count, gone_line, closing):
+                async for chunk in _inject_after_events(faults, sent_count, closing):
                     yield chunk
     except _WatchEndedError:
         return
@@ -185,9 +208,7 @@ def _inject_into_event(faults: list[Fault], sent_count: int, line: bytes, previo
         yield previous_line
 
 
-async def _inject_after_events(
-    faults: list[Fault], sent_count: int, gone_line: bytes, closing: asyncio.Event
-) -> AsyncIterator[bytes]:
+async def _inject_after_events(faults: list[Fault], sent_count: int, closing: asyncio.Event) -> AsyncIterator[bytes]:
     """Yield the lines of the faults between two events, when *sent_count* events have been sent."""
     for fault in faults:
         if fault.after_events != sent_count:
@@ -200,10 +221,85 @@ async def _inject_after_events(
             case FaultKind.INVALID_JSON:
                 yield _INVALID_JSON_LINE
             case FaultKind.GONE:
-                yield gone_line
+                yield b'{"type":"ERROR","object":' + make_error_event(_GONE).stored_object.json + b"}\n"
                 raise _WatchEndedError
             case FaultKind.STALL_WATCH:
                 await closing.wait()
                 raise _WatchEndedError
             case _:
                 continue
+
+
+class FaultyHttpApp(HttpApp):
+    """The application of the fake API server, with faults in its responses."""
+
+    faults: FaultInjector
+    _sleep = staticmethod(asyncio.sleep)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request, or close its connection."""
+        try:
+            await super().__call__(scope, receive, send)
+        except BrokenConnectionError:
+            scope["extensions"][_BREAK_CONNECTION]["close"]()
+            while (await receive())["type"] != "http.disconnect":
+                continue
+
+    async def execute(self, verb: str, resource: str, name: str, make_response: Callable[[], Response]) -> Response:
+        """Return the result of *make_response* with the faults of the request."""
+        faults = self.faults.match(verb, resource, name)
+        response = await self._inject_before_execution(verb, faults)
+        if response is not None:
+            return response
+        response = make_response()
+        if verb == "watch" and isinstance(response, StreamingResponse):
+            chunks: Any = response.body_iterator
+            response.body_iterator = inject_watch_faults(chunks, faults, self._closing)
+        else:
+            await self._inject_after_execution(faults)
+        return response
+
+    async def _inject_before_execution(self, verb: str, faults: list[Fault]) -> Response | None:
+        """Inject faults before the request is executed; return the response of a fault that prevents the execution."""
+        for fault in faults:
+            if fault.kind is FaultKind.DELAY:
+                await self._sleep(fault.delay_seconds)
+            elif fault.kind is FaultKind.STATUS:
+                status = make_failure_status(fault.code, _REASONS.get(fault.code, ""), f"injected fault: {fault.code}")
+                headers = {"Retry-After": fault.retry_after} if fault.retry_after else None
+                return Response(msgspec.json.encode(status), fault.code, headers, "application/json")
+            elif fault.kind is FaultKind.GONE and verb != "watch":
+                raise _GONE
+        return None
+
+    async def _inject_after_execution(self, faults: list[Fault]) -> None:
+        """Inject faults after the request was executed."""
+        for fault in faults:
+            if fault.kind is FaultKind.TIMEOUT:
+                await self._sleep(fault.delay_seconds)
+                message = "Timeout: request did not complete within the allotted timeout"
+                raise StatusError(504, "Timeout", message)
+            if fault.kind is FaultKind.NO_RESPONSE:
+                raise BrokenConnectionError
+
+
+class _BreakableHttpProtocol(HttpToolsProtocol):
+    """HTTP protocol that lets the application close a connection. Data that was sent before still arrives."""
+
+    def on_message_begin(self) -> None:
+        """Start a request."""
+        super().on_message_begin()
+        self.scope["extensions"] = {_BREAK_CONNECTION: {"close": self.transport.close}}
+
+
+class FaultyApiServer(FakeApiServer):
+    """A fake API server with the injected *faults*; faults can be added while the server runs."""
+
+    app_type = FaultyHttpApp
+    http_protocol = _BreakableHttpProtocol
+    _app: FaultyHttpApp
+
+    def __init__(self, *, faults: Iterable[Fault] = (), seed: int = 0, **settings: Any) -> None:
+        """Create the server; *seed* is also the seed of the faults."""
+        super().__init__(seed=seed, **settings)
+        self.faults = self._app.faults = FaultInjector(faults, seed)
