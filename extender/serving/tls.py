@@ -255,5 +255,9 @@ def _find_or_create_pair(folder: Path) -> tuple[Path, Path]:
 
 def _write_private_file(file: Path, data: bytes) -> None:
     file.unlink(missing_ok=True)  # an old file may have other permissions, or be a link to another file
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-        stream.write(data)
+    try:
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.write(data)
+    except OSError:
+        file.unlink(missing_ok=True)  # the next start must not find an empty file on a disk that was full
+        raise

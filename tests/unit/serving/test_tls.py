@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import errno
+import os
 import ssl
 from pathlib import Path
 from typing import Any
@@ -190,6 +192,19 @@ def test_a_new_key_does_not_get_the_permissions_or_the_target_of_an_old_one(tmp_
     load_serving_certificate(ServingOptions(cert_dir=str(tmp_path)))
     assert other_file.read_text() == "other"
     assert key.stat(follow_symlinks=False).st_mode & 0o777 == 0o600
+
+
+def test_a_start_with_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(descriptor: int, _mode: str) -> None:
+        os.close(descriptor)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("extender.serving.tls.os.fdopen", fail)
+        with pytest.raises(CertificateError, match=f"^--cert-dir: {tmp_path}: No space left on device$"):
+            load_serving_certificate(ServingOptions(cert_dir=str(tmp_path)))
+    assert list(tmp_path.iterdir()) == []
+    load_serving_certificate(ServingOptions(cert_dir=str(tmp_path)))
 
 
 @pytest.mark.parametrize(
