@@ -23,6 +23,7 @@ from extender.analysis.pending_pods import count_pods_of_other_schedulers
 from extender.analysis.recorded_cluster import Recording, load_cache, read_recording
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.app import wiring
+from extender.basics.visible_text import make_visible
 from extender.cache.cache import Cache
 from extender.cli.options import OutputFormat
 from extender.cli.terminal import write_error, write_text
@@ -69,7 +70,8 @@ class _TracebackPrinter:
         text = "".join(format_exception(exception))
         if text not in self._printed:
             self._printed.add(text)
-            write_error(f"{error}\n{text.rstrip()}")
+            write_error(str(error))
+            sys.stderr.write(make_visible(text))
 
 
 def write_answer(

@@ -22,8 +22,12 @@ _LAST_COLUMN: Final = re.compile(r"(?:.*\S {2,}|\s*)(?=\S)")
 
 
 def write_error(line: str) -> None:
-    """Write a line with an error or a note to standard error. Unprintable characters of names become visible."""
-    sys.stderr.write(f"extender: {make_visible(line)}\n")
+    """Write a line with an error or a note to standard error.
+
+    Unprintable characters of names become visible, also line breaks, because a name could forge further lines.
+    """
+    line = make_visible(line).replace("\n", r"\n")
+    sys.stderr.write(f"extender: {line}\n")
 
 
 def report_failure(*lines: str, log_format: str = "text", status: int = 1) -> int:

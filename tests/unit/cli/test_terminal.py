@@ -143,3 +143,9 @@ def test_a_pipe_to_a_pager_gets_no_escape_sequences_of_names(capsys: pytest.Capt
 def test_an_error_has_no_escape_sequences(capsys: pytest.CaptureFixture[str]) -> None:
     write_error('waits for scheduler "\x1b[31m"')
     assert capsys.readouterr().err == 'extender: waits for scheduler "\\x1b[31m"\n'
+
+
+def test_a_name_with_a_line_break_does_not_forge_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """The API server accepts any text as a pod's `schedulerName`."""
+    write_error('1 pod is pending for scheduler "x\nextender: every pod fits"')
+    assert capsys.readouterr().err == 'extender: 1 pod is pending for scheduler "x\\nextender: every pod fits"\n'
