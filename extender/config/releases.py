@@ -6,9 +6,9 @@ difference in decisions is one field of `Release`. A plugin reads the field as `
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from extender.config.errors import ConfigError, FieldError
 
@@ -138,51 +138,6 @@ class Release:
         return f"{major}.{minor - 1}"
 
 
-RELEASE_1_36: Final = Release(
-    version="1.36",
-    api_versions={"PodGroup": "scheduling.k8s.io/v1alpha2", "DeviceTaintRule": "resource.k8s.io/v1beta2"},
-    later_extension_points=dict.fromkeys(
-        ("NodeName", "NodeUnschedulable", "TaintToleration"), frozenset({"preFilter"})
-    ),
-    pod_group_condition="PodGroupScheduled",
-    activates_without_deletion=False,
-    observes_terminating_victims=False,
-    measures_evictions=False,
-    retries_bindings=False,
-    queues_pod_groups=False,
-    uses_placement_feasible=False,
-    updates_lists_in_group_cycle=False,
-    has_pod_group_post_filter=False,
-    checks_member_priorities=False,
-    has_group_victims=False,
-    reads_start_times_once=False,
-    counts_image_volumes=False,
-    takes_maximum_of_resize_sums=False,
-    replaces_namespace_selectors=False,
-    pod_event_labels={"UnscheduledPod": "UnschedulablePod", "TargetPod": "UnschedulablePod"},
-    splits_pod_events=False,
-    requeues_after_claim_deletion=False,
-    reevaluates_gated_pods=False,
-    unschedulable_queue_name="unschedulablePods",
-    one_anti_affinity_term_suffices=False,
-    reports_missing_deallocation=True,
-    reports_preemption=False,
-    stops_at_violated_budget=False,
-    nominates_gated_pods=False,
-    applies_rules_without_selector=True,
-    compares_all_distinct_devices=False,
-    separates_counters_by_driver=False,
-    restricts_counter_slices=False,
-    keeps_exhausted_devices=False,
-    counts_shares_without_capacity=False,
-    checks_capacity_amounts=False,
-    checks_device_limit_by_request=False,
-    clears_requests_of_common_config=False,
-    explains_selector_errors=False,
-    supports_skipped_operations=False,
-    has_node_allocatable_overhead=False,
-    reads_list_attributes=False,
-)
 RELEASE_1_37: Final = Release(
     version="1.37",
     api_versions={"PodGroup": "scheduling.k8s.io/v1beta1", "DeviceTaintRule": "resource.k8s.io/v1"},
@@ -191,7 +146,22 @@ RELEASE_1_37: Final = Release(
     pod_event_labels={},
     unschedulable_queue_name="unschedulableEntities",
 )
-
+_RULES_BEFORE_1_37: Final[Mapping[str, Any]] = {
+    rule.name: not rule.default for rule in fields(Release) if isinstance(rule.default, bool)
+}
+"""The attributes that say whether a rule applies. All of these rules changed in 1.37."""
+RELEASE_1_36: Final = replace(
+    RELEASE_1_37,
+    version="1.36",
+    api_versions={"PodGroup": "scheduling.k8s.io/v1alpha2", "DeviceTaintRule": "resource.k8s.io/v1beta2"},
+    later_extension_points=dict.fromkeys(
+        ("NodeName", "NodeUnschedulable", "TaintToleration"), frozenset({"preFilter"})
+    ),
+    pod_group_condition="PodGroupScheduled",
+    pod_event_labels={"UnscheduledPod": "UnschedulablePod", "TargetPod": "UnschedulablePod"},
+    unschedulable_queue_name="unschedulablePods",
+    **_RULES_BEFORE_1_37,
+)
 RELEASES: Final[Mapping[str, Release]] = MappingProxyType(
     {release.version: release for release in (RELEASE_1_36, RELEASE_1_37)}
 )
