@@ -19,11 +19,10 @@ from extender.app.standalone import StandaloneScheduler
 from extender.app.wiring import SchedulerSetup
 from extender.basics.clock import SystemClock
 from extender.client.kubeconfig import CredentialSource
-from extender.demo.scenario import DemoSize, build_scenario
+from extender.demo.scenario import DemoSize, Scenario, build_scenario, run_scenario
 from extender.demo.screen import Screen, format_entry, format_summary
 from extender.demo.timeline import Timeline, TimelineEntry
 from extender.fake_apiserver.kubelets import KubeletTiming
-from extender.fake_apiserver.scenario import Scenario, create_objects, run_scenario
 from extender.fake_apiserver.server import FakeApiServer
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
 from extender.serving.http_server import format_listener_url, listen, serve_http
@@ -92,7 +91,8 @@ async def run_demo(options: DemoOptions, console: Console) -> Timeline:
             max_in_unschedulable_pods_seconds=_MAX_SECONDS_IN_UNSCHEDULABLE_PODS,
             rng=Random(options.size.seed),  # noqa: S311  reproducible
         )
-        create_objects(server.api, scenario)
+        for manifest in scenario.objects:
+            server.api.create_from_manifest(manifest)
         timeline = Timeline(server.store, clock)
         title = f"{scenario.title}: an API server at {server.url}, and extender as its scheduler"
         hints = _make_usage_hints(kubeconfig) if options.keep_running else ()

@@ -1,14 +1,17 @@
 """The scenario of the demo: pods that wait for different reasons, among ordinary pods."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from random import Random
 from typing import Any, Final
 
 import msgspec
+import yaml
 
 from extender.fake_apiserver.kubelets import RUN_SECONDS_ANNOTATION
-from extender.fake_apiserver.scenario import Scenario, Step, parse_scenario
+from extender.fake_apiserver.registry.api import Api
 
 _ZONES: Final = ("eu-1a", "eu-1b", "eu-1c")
 _NODE_CPU, _NODE_MEMORY = 8000, 32 * 1024
@@ -21,6 +24,31 @@ MAX_PODS_PER_NODE: Final = 80
 """The maximum number of ordinary pods per node. The limit of a node is 110, but pods are not spread evenly."""
 _FIRST_ARRIVAL, _LAST_ARRIVAL = 0.5, 13.0
 """The ordinary pods arrive between these times, in seconds."""
+
+
+class Step(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The objects that are created at one time.
+
+    Attributes:
+        at_seconds: the time of the step in seconds since the start.
+        message: the description of the step for people.
+        create: the manifests of the objects.
+        copies: the number of copies of each manifest, named `<name>-1` and so on.
+    """
+
+    at_seconds: float
+    message: str = ""
+    create: tuple[dict[str, Any], ...] = ()
+    copies: int = 1
+
+
+class Scenario(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The initial objects of a cluster, and the steps that change them, in order of time."""
+
+    title: str
+    duration_seconds: float
+    objects: tuple[dict[str, Any], ...] = ()
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +69,40 @@ class DemoSize:
 def build_scenario(size: DemoSize) -> Scenario:
     """Build the scenario; equal sizes give equal scenarios."""
     text = files(__package__).joinpath("scenario.yaml").read_bytes()
-    scenario = parse_scenario(text, "scenario.yaml")
+    scenario = msgspec.convert(yaml.safe_load(text), Scenario)
     nodes = tuple(_build_node(number) for number in range(size.nodes))
     steps = sorted((*scenario.steps, *_build_arrivals(size)), key=lambda step: step.at_seconds)
     return msgspec.structs.replace(scenario, objects=(*nodes, *scenario.objects), steps=tuple(steps))
+
+
+async def run_scenario(
+    api: Api,
+    scenario: Scenario,
+    on_step: Callable[[Step], object],
+    *,
+    speed: float = 1.0,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> None:
+    """Run the steps, each at its time, and wait until the end of the scenario.
+
+    Args:
+        api: the API, which has the initial objects.
+        scenario: the scenario.
+        on_step: is called before each step.
+        speed: the speed of the scenario; 2 runs it in half of its duration.
+        sleep: waits for a number of seconds.
+    """
+    elapsed_seconds = 0.0
+    for step in scenario.steps:
+        await sleep((step.at_seconds - elapsed_seconds) / speed)
+        elapsed_seconds = step.at_seconds
+        on_step(step)
+        for manifest in step.create:
+            meta = manifest["metadata"]
+            names = [f"{meta['name']}-{number + 1}" for number in range(step.copies)]
+            for name in names if step.copies > 1 else [meta["name"]]:
+                api.create_from_manifest({**manifest, "metadata": {**meta, "name": name}})
+    await sleep((scenario.duration_seconds - elapsed_seconds) / speed)
 
 
 def _build_node(node_number: int) -> dict[str, Any]:
