@@ -8,7 +8,6 @@ from typing import Final
 
 from extender.app.standalone import StandaloneScheduler
 from extender.metrics.pod_resources import render_pod_resources
-from extender.metrics.scheduler_metrics import GaugeSources
 from extender.queueing.dump import dump_nodes, dump_queue
 
 log = logging.getLogger("extender.app")
@@ -22,34 +21,31 @@ _OPERATION_BY_COROUTINE: Final[Mapping[str, str]] = {
 """The metric's label `operation`, by the name of the task's coroutine."""
 
 
-def make_gauge_sources(scheduler: StandaloneScheduler) -> GaugeSources:
-    """Return the sources of the gauges that are computed when metrics are scraped."""
-    return GaugeSources(
-        pending_pods=scheduler.queue.count_pending_pods,
-        queued_entities=scheduler.queue.count_entities,
-        cache_sizes=lambda: count_cached_objects(scheduler),
-        unschedulable_pods=lambda: count_unschedulable_pods(scheduler),
-        in_flight_events=lambda: count_in_flight_events(scheduler),
-        running_tasks=count_running_tasks,
-        session_count=3,
-    )
+def read_gauges(scheduler: StandaloneScheduler) -> Mapping[str, Mapping[str, int] | Mapping[tuple[str, str], int]]:
+    """Return the gauges that are computed when metrics are scraped, by family and label.
+
+    Source: pkg/scheduler/metrics/metrics.go, pendingPods, CacheSize, unschedulableReasons, InFlightEvents, Goroutines
+    (1.36).
+    """
+    return {
+        "scheduler_pending_pods": scheduler.queue.count_pending_pods(),
+        "scheduler_queued_entities": scheduler.queue.count_entities(),
+        "scheduler_cache_size": count_cached_objects(scheduler),
+        "scheduler_unschedulable_pods": count_unschedulable_pods(scheduler),
+        "scheduler_inflight_events": count_in_flight_events(scheduler),
+        "scheduler_goroutines": count_running_tasks(),
+    }
 
 
 def count_cached_objects(scheduler: StandaloneScheduler) -> Mapping[str, int]:
-    """Return the numbers of nodes, pods and assumed pods in the cache.
-
-    Source: pkg/scheduler/metrics/metrics.go, CacheSize (1.36).
-    """
+    """Return the numbers of nodes, pods and assumed pods in the cache."""
     assigned_pods = scheduler.cache.assigned_pods
     assumed_count = sum(1 for pod in assigned_pods.values() if pod.assumed)
     return {"nodes": len(scheduler.cache.names), "pods": len(assigned_pods), "assumed_pods": assumed_count}
 
 
 def count_unschedulable_pods(scheduler: StandaloneScheduler) -> Mapping[tuple[str, str], int]:
-    """Return the number of queued pods by rejecting plugin and profile.
-
-    Source: pkg/scheduler/metrics/metrics.go, unschedulableReasons (1.36).
-    """
+    """Return the number of queued pods by rejecting plugin and profile."""
     counts: Counter[tuple[str, str]] = Counter()
     for queued_pod in scheduler.queue:
         for plugin in queued_pod.rejector_plugins:
@@ -58,19 +54,13 @@ def count_unschedulable_pods(scheduler: StandaloneScheduler) -> Mapping[tuple[st
 
 
 def count_in_flight_events(scheduler: StandaloneScheduler) -> Mapping[str, int]:
-    """Return the number of in-flight events by event label; `PodPopped` counts the in-flight pods.
-
-    Source: pkg/scheduler/metrics/metrics.go, InFlightEvents (1.36).
-    """
+    """Return the number of in-flight events by event label; `PodPopped` counts the in-flight pods."""
     in_flight_events = scheduler.queue.in_flight_events
     return {**in_flight_events.count_by_label(), "PodPopped": len(in_flight_events)}
 
 
 def count_running_tasks() -> Mapping[str, int]:
-    """Return the number of running tasks by operation; tasks without an operation are not counted.
-
-    Source: pkg/scheduler/metrics/metrics.go, Goroutines (1.36).
-    """
+    """Return the number of running tasks by operation; tasks without an operation are not counted."""
     counts = dict.fromkeys(_OPERATION_BY_COROUTINE.values(), 0)
     for task in asyncio.all_tasks():
         operation = _OPERATION_BY_COROUTINE.get(getattr(task.get_coro(), "__name__", ""))

@@ -5,13 +5,14 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from fastapi import FastAPI
 
 from extender import __version__
 from extender.app.explain_page import render_explain_page
-from extender.app.introspection import make_gauge_sources, render_pod_resource_lines
+from extender.app.introspection import read_gauges, render_pod_resource_lines
 from extender.app.options import ScheduleOptions
 from extender.app.standalone import StandaloneScheduler
 from extender.config.model import Configuration
@@ -61,7 +62,7 @@ def make_scheduler_diagnostics_app(
         options.features,
     )
     telemetry.metrics.registry.register(StalenessCollector(scheduler.informers.get_seconds_by_kind))
-    telemetry.metrics.set_sources(build, make_gauge_sources(scheduler))
+    telemetry.metrics.set_sources(build, partial(read_gauges, scheduler), session_count=3)
 
     def explain_pod(namespace: str, name: str, as_json: bool) -> str | None:
         key = f"{namespace}/{name}"

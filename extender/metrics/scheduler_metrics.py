@@ -1,6 +1,6 @@
 """Metrics of a standalone scheduler: attempts, queue, preemption, leader election, requests to the API server.
 
-Callers pass durations in seconds. Gauges are read when the page is rendered (see `GaugeSources`).
+Callers pass durations in seconds. Gauges are read when the page is rendered (see `ReadGauges`).
 
 Source: pkg/scheduler/metrics/metrics.go, InitMetrics (1.36).
 """
@@ -25,7 +25,6 @@ from extender.metrics.scheduler_families import FAMILIES_BY_GATE, PLUGIN_FAMILIE
 
 _CLAIM_CREATES: Final = "dynamic_resource_allocation_resourceclaim_creates_total"
 _INCOMING_ENTITIES: Final = "scheduler_queue_incoming_entities_total"
-_QUEUED_ENTITIES: Final = "scheduler_queued_entities"
 
 _WORKLOAD_VICTIMS: Final = "scheduler_workload_preemption_victims"
 _EXECUTION_DURATION: Final = "scheduler_preemption_execution_duration_seconds"
@@ -43,30 +42,8 @@ Source: component-base/metrics/legacyregistry/registry.go, init (1.36).
 """
 
 
-@dataclass(frozen=True, slots=True)
-class GaugeSources:
-    """Sources of the values that gauges have when the page is rendered. All but `session_count` are functions.
-
-    Attributes:
-        pending_pods: the numbers of pending pods by queue.
-        queued_entities: the numbers of queued pods without a group, and of queued groups, by (queue, type).
-        cache_sizes: the numbers of cached objects by type: `nodes`, `pods` and `assumed_pods`.
-        unschedulable_pods: the numbers of unschedulable pods by (plugin, profile).
-        in_flight_events: the numbers of in-flight events by event label; `PodPopped`: in-flight pods.
-        running_tasks: the numbers of running tasks by operation.
-        session_count: the number of sessions with the API server.
-
-    Source: pkg/scheduler/metrics/metrics.go, pendingPods, CacheSize, unschedulableReasons, InFlightEvents, Goroutines
-    (1.36).
-    """
-
-    pending_pods: Callable[[], Mapping[str, int]]
-    queued_entities: Callable[[], Mapping[tuple[str, str], int]]
-    cache_sizes: Callable[[], Mapping[str, int]]
-    unschedulable_pods: Callable[[], Mapping[tuple[str, str], int]]
-    in_flight_events: Callable[[], Mapping[str, int]]
-    running_tasks: Callable[[], Mapping[str, int]]
-    session_count: int = 1
+ReadGauges = Callable[[], Mapping[str, Mapping[str, int] | Mapping[tuple[str, str], int]]]
+"""Returns the values of gauges by family and label; values by two labels are by pairs of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +92,8 @@ class SchedulerMetrics(ClientMetrics):
             for family in (*families, *select_families(PLUGIN_FAMILIES, release))
         )
         self._families.increment("disabled_metrics_total", by=len(disabled_families))
-        self._gauge_sources: GaugeSources | None = None
+        self._read_gauges: ReadGauges | None = None
+        self._session_count = 1
         self._build_info: BuildInfo | None = None
 
     # -- attempts, preemption and pod groups
@@ -274,10 +252,10 @@ class SchedulerMetrics(ClientMetrics):
 
     # -- the page
 
-    def set_sources(self, build_info: BuildInfo, gauge_sources: GaugeSources) -> None:
-        """Set the build info and the sources of gauges."""
-        self._build_info, self._gauge_sources = build_info, gauge_sources
-        self._families.increment("rest_client_transport_create_calls_total", "miss", by=gauge_sources.session_count)
+    def set_sources(self, build_info: BuildInfo, read_gauges: ReadGauges, session_count: int = 1) -> None:
+        """Set the build info, the source of gauges, and the number of sessions with the API server."""
+        self._build_info, self._read_gauges, self._session_count = build_info, read_gauges, session_count
+        self._families.increment("rest_client_transport_create_calls_total", "miss", by=session_count)
 
     def render(self) -> Iterator[bytes]:
         """Yield the parts of the current page."""
@@ -291,23 +269,15 @@ class SchedulerMetrics(ClientMetrics):
         self.plugin_metrics.reset()
 
     def _set_gauges(self) -> None:
-        sources = self._gauge_sources
-        if sources is None:
+        if self._read_gauges is None:
             return
-        set_gauges = self._families.set_gauges
-        for name, values in (
-            ("scheduler_pending_pods", sources.pending_pods()),
-            ("scheduler_cache_size", sources.cache_sizes()),
-            ("scheduler_inflight_events", sources.in_flight_events()),
-            ("scheduler_goroutines", sources.running_tasks()),
-        ):
-            set_gauges(name, {(label,): value for label, value in values.items()})
-        if _QUEUED_ENTITIES in self._families:
-            set_gauges(_QUEUED_ENTITIES, {(*key,): count for key, count in sources.queued_entities().items()})
-        set_gauges(
-            "scheduler_unschedulable_pods", {(*key,): count for key, count in sources.unschedulable_pods().items()}
-        )
-        self._families.set_gauge("rest_client_transport_cache_entries", value=sources.session_count)
+        for name, values in self._read_gauges().items():
+            if name in self._families:
+                values_by_labels: dict[tuple[str, ...], float] = {
+                    (key,) if isinstance(key, str) else key: value for key, value in values.items()
+                }
+                self._families.set_gauges(name, values_by_labels)
+        self._families.set_gauge("rest_client_transport_cache_entries", value=self._session_count)
         self._families.set_gauge("rest_client_exec_plugin_ttl_seconds", value=float("inf"))
 
     def _set_build_info(self) -> None:

@@ -11,7 +11,7 @@ from extender.app.introspection import (
     count_in_flight_events,
     count_running_tasks,
     count_unschedulable_pods,
-    make_gauge_sources,
+    read_gauges,
     render_pod_resource_lines,
 )
 from extender.app.standalone import StandaloneScheduler
@@ -92,7 +92,7 @@ def test_pending_pods_are_counted_by_queue() -> None:
 
     Source: pkg/scheduler/metrics/metrics.go, pendingPods (1.36).
     """
-    counts = with_scheduler(lambda scheduler: make_gauge_sources(scheduler).pending_pods())
+    counts = with_scheduler(lambda scheduler: read_gauges(scheduler)["scheduler_pending_pods"])
     assert counts == {"active": 1, "backoff": 0, "unschedulable": 1, "gated": 0, "incomplete": 0, "pending": 0}
 
 

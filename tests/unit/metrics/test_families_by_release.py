@@ -14,7 +14,7 @@ from extender.metrics.families import MetricFamilies
 from extender.metrics.families_by_release import select_families
 from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.scheduler_families import PLUGIN_FAMILIES, SCHEDULER_FAMILIES
-from extender.metrics.scheduler_metrics import BuildInfo, GaugeSources, SchedulerMetrics, make_scheduler_metrics
+from extender.metrics.scheduler_metrics import BuildInfo, SchedulerMetrics, make_scheduler_metrics
 
 
 def make_metrics(release: Release) -> SchedulerMetrics:
@@ -66,14 +66,10 @@ def test_the_page_of_1_37_has_the_new_series() -> None:
     metrics = make_metrics(RELEASE_1_37)
     metrics.set_sources(
         BuildInfo("1.37.2", "CPython", "3.13", "linux/amd64", {}),
-        GaugeSources(
-            pending_pods=lambda: {"active": 4, "gated": 2},
-            queued_entities=lambda: {("active", "podgroup"): 1, ("gated", "pod"): 2},
-            cache_sizes=dict,
-            unschedulable_pods=dict,
-            in_flight_events=dict,
-            running_tasks=dict,
-        ),
+        lambda: {
+            "scheduler_pending_pods": {"active": 4, "gated": 2},
+            "scheduler_queued_entities": {("active", "podgroup"): 1, ("gated", "pod"): 2},
+        },
     )
     metrics.count_queue_move("active", "UnscheduledPodAdd", 3, "podgroup")
     metrics.count_queue_move("active", "UnscheduledPodAdd", 1, "")

@@ -8,7 +8,7 @@ from extender.config.releases import RELEASE_1_36
 from extender.framework.status import Code
 from extender.metrics.exposition import make_registry
 from extender.metrics.plugin_metrics import PluginMetrics
-from extender.metrics.scheduler_metrics import BuildInfo, GaugeSources, SchedulerMetrics
+from extender.metrics.scheduler_metrics import BuildInfo, SchedulerMetrics
 
 
 def make_metrics(*disabled: str) -> SchedulerMetrics:
@@ -120,15 +120,15 @@ def test_an_observation_is_exposed(record: Callable[[SchedulerMetrics], None], l
 def test_gauges_are_read_at_rendering_and_missing_label_values_are_zero() -> None:
     metrics = make_metrics()
     rejected = {("NodeAffinity", "a"): 2, ("NodePorts", "a"): 1}
-    sources = GaugeSources(
-        pending_pods=lambda: {"active": 1, "gated": 2},
-        queued_entities=dict,
-        cache_sizes=lambda: {"nodes": 3},
-        unschedulable_pods=lambda: rejected,
-        in_flight_events=lambda: {"PodPopped": 4},
-        running_tasks=lambda: {"binding": 5},
-    )
-    metrics.set_sources(BuildInfo("1.36.0", "CPython", "3.11", "linux/amd64", {("Gate", "BETA"): True}), sources)
+    gauges = {
+        "scheduler_pending_pods": {"active": 1, "gated": 2},
+        "scheduler_cache_size": {"nodes": 3},
+        "scheduler_unschedulable_pods": rejected,
+        "scheduler_inflight_events": {"PodPopped": 4},
+        "scheduler_goroutines": {"binding": 5},
+    }
+    build_info = BuildInfo("1.36.0", "CPython", "3.11", "linux/amd64", {("Gate", "BETA"): True})
+    metrics.set_sources(build_info, lambda: gauges)
     assert {
         'scheduler_pending_pods{queue="gated"} 2.0',
         'scheduler_cache_size{type="nodes"} 3.0',
