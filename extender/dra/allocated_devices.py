@@ -83,6 +83,7 @@ class AllocatedDevices:
         "_changed_pools",
         "_consumable_capacity",
         "_consumed_amounts",
+        "_deleted_claims",
         "_devices_by_claim",
         "_first_logged_version",
         "_in_flight",
@@ -107,6 +108,7 @@ class AllocatedDevices:
         self._first_logged_version = 0
         self._in_flight: dict[str, _InFlightAllocation] = {}
         self._written: dict[str, _WrittenAllocation] = {}
+        self._deleted_claims: set[str] = set()
         self._clear()
 
     def _clear(self) -> None:
@@ -216,6 +218,17 @@ class AllocatedDevices:
         if in_flight_key in self._in_flight:
             self._written[in_flight_key] = _WrittenAllocation(claim_key, resource_version, is_new_claim)
 
+    def mark_deleted(self, in_flight_key: str) -> None:
+        """Remove an in-flight allocation after the new claim to which it was written was deleted.
+
+        No snapshot may ever have the claim, because a list does not show what happened since the last one. If a later
+        snapshot has the claim, it is ignored.
+        """
+        written_allocation = self._written.get(in_flight_key)
+        if written_allocation is not None:
+            self._deleted_claims.add(written_allocation.claim_key)
+            self.remove_in_flight(in_flight_key)
+
     def sync(self, snapshot: Snapshot) -> None:
         """Update from the claims that changed since the last call.
 
@@ -254,6 +267,10 @@ class AllocatedDevices:
         return changed_keys
 
     def _update_claim(self, key: str, claim: ResourceClaim | None) -> None:
+        if key in self._deleted_claims:
+            if claim is None:
+                self._deleted_claims.remove(key)
+            return
         devices: tuple[_AllocatedDevice, ...] = ()
         if claim is not None and claim.status.allocation is not None:
             self.remove_in_flight(claim.metadata.uid)

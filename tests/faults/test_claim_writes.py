@@ -12,12 +12,13 @@ from tests.faulty_apiserver import Fault, FaultKind
 
 CLAIMS = RESOURCES_BY_KIND["resource.k8s.io/v1", "ResourceClaim"]
 DRIVER = "gpu.example.com"
+GPU = "example.com/gpu"
 
 
 def create_claims_for_one_device(harness: FaultHarness, *names: str) -> None:
     """Create node n1 with one device, and claims for one device."""
     harness.create_nodes(1)
-    device_class = {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
+    device_class = {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {"extendedResourceName": GPU}}
     pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
     slice_spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": [{"name": "gpu-0"}]}
     resource_slice = {"kind": "ResourceSlice", "metadata": {"name": "n1-gpu"}, "spec": slice_spec}
@@ -180,5 +181,31 @@ def test_a_deallocation_that_fails_is_tried_again_every_ten_seconds(code: int) -
         assert len(harness.recorder.requests("PATCH", "/resourceclaims/a/status")) == 4
         harness.server.faults.clear()
         await harness.wait_until_consistent()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("is_gone", [False, True], ids=["deleted by the scheduler", "deleted by another client"])
+def test_a_pod_is_scheduled_again_although_the_watch_has_missed_its_deleted_claim_for_extended_resources(
+    is_gone: bool,
+) -> None:
+    """The devices of the claim had stayed in flight for ever. kube-scheduler frees them at once."""
+
+    async def scenario(harness: FaultHarness) -> None:
+        create_claims_for_one_device(harness)
+        harness.inject_fault(FaultKind.STALL_WATCH, "watch", "resourceclaims", times=1)
+        await harness.start_leader("DynamicResources", **LONG_LEASE)
+        harness.server.faults.add(Fault(FaultKind.STATUS, "create", "pods/binding", code=403, times=1))
+        harness.server.faults.add(Fault(FaultKind.DELAY, "delete", "resourceclaims", delay_seconds=5, times=1))
+        resources = {"requests": {"cpu": "1", GPU: "1"}, "limits": {GPU: "1"}}
+        harness.create_pods("a", containers=[{"name": "c", "image": "app:1", "resources": resources}])
+        await harness.wait_until(lambda: harness.recorder.received[-1].method == "DELETE")
+        if is_gone:
+            (claim,) = harness.server.api.list_objects(CLAIMS)
+            harness.server.api.delete_now(CLAIMS, "default", claim["metadata"]["name"])
+        harness.inject_fault(FaultKind.GONE, "watch", "resourceclaims", times=1)
+        await harness.wait_until(lambda: harness.node_of("a") == "n1")
+        (claim,) = harness.server.api.list_objects(CLAIMS)
+        assert [consumer["name"] for consumer in claim["status"]["reservedFor"]] == ["a"]
 
     run(scenario)
