@@ -165,6 +165,9 @@ def _check_binding(binding: BindingInfo, view: NodeView, volume_index: VolumeInd
         return message
     if volume.spec.claim_ref is None or not volume.spec.claim_ref.uid:
         return f'ClaimRef got reset for pv "{name}"'
+    if is_fully_bound(claim) and claim.spec.volume_name != name:
+        # A patch of an earlier attempt was executed, too. kube-scheduler would bind the pod.
+        return f'pvc "{claim.metadata.name}" is bound to pv "{claim.spec.volume_name}" instead of pv "{name}"'
     return is_fully_bound(claim)
 
 

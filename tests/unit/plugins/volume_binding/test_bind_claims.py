@@ -282,6 +282,15 @@ def make_static_binding() -> tuple[VolumeBindingTestEnv, ApiPlan]:
             id="a claim without its volume is not bound",
         ),
         pytest.param(
+            [
+                make_volume("pv", version="2", claim=DATA_CLAIM_REF),
+                make_volume("far", zone="b", claim=DATA_CLAIM_REF),
+                make_claim("data", "local", annotations=BIND_COMPLETED, volume="far"),
+            ],
+            error_status('binding volumes: pvc "data" is bound to pv "far" instead of pv "pv"'),
+            id="it fails when the claim is bound to the volume of an earlier attempt",
+        ),
+        pytest.param(
             [make_volume("pv", version="2")],
             error_status('binding volumes: ClaimRef got reset for pv "pv"'),
             id="it fails when the binding was undone",
