@@ -294,7 +294,10 @@ def fail_binding(context: SchedulerContext, task: BindingTask, status: Status) -
     result = binding_cycle.run_unreserve_plugins(pod, node, task.profile, runtime, task.cycle_state)
     for error in result.errors:
         log.warning("%s", error)
-    if result.api_calls and context.leadership.may_act():
+    # Another scheduler bound the pod, and may have written the same. kube-scheduler undoes that.
+    cache = context.cache
+    is_bound = task.is_on_other_node or (pod.uid in cache.assigned_pods and not cache.is_assumed(pod.uid))
+    if result.api_calls and context.leadership.may_act() and not is_bound:
         run_in_background(context, _make_unreserve_calls_and_requeue(context, task, status, result.api_calls))
     else:
         _forget_and_requeue(context, task, status, frees_node=task.stage is not AttemptStage.SCHEDULING_CYCLE)

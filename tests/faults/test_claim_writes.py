@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from extender.fake_apiserver.registry.pod_subresources import bind
 from extender.fake_apiserver.registry.resources import RESOURCES_BY_KIND
-from tests.faults.builders import LONG_LEASE, FaultHarness, run
+from tests.faults.builders import LONG_LEASE, FaultHarness, make_node, run
 from tests.faulty_apiserver import Fault, FaultKind
 
 CLAIMS = RESOURCES_BY_KIND["resource.k8s.io/v1", "ResourceClaim"]
+SLICES = RESOURCES_BY_KIND["resource.k8s.io/v1", "ResourceSlice"]
 DRIVER = "gpu.example.com"
 GPU = "example.com/gpu"
 
@@ -181,6 +183,31 @@ def test_a_deallocation_that_fails_is_tried_again_every_ten_seconds(code: int) -
         assert len(harness.recorder.requests("PATCH", "/resourceclaims/a/status")) == 4
         harness.server.faults.clear()
         await harness.wait_until_consistent()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("blind", [False, True], ids=["seen by the watch", "not seen by the watch"])
+def test_the_claim_of_a_pod_that_another_scheduler_has_bound_stays_reserved(blind: bool) -> None:
+    """kube-scheduler removes the reservation, and the devices of the running pod may be allocated again."""
+    node_of_any_device = {"allNodes": True, "pool": {"name": "net", "generation": 1, "resourceSliceCount": 1}}
+
+    async def scenario(harness: FaultHarness) -> None:
+        create_claims_for_one_device(harness, "a")
+        harness.server.api.patch(SLICES, "", "n1-gpu", {"spec": {"nodeName": None, **node_of_any_device}})
+        if blind:
+            harness.inject_fault(FaultKind.STALL_WATCH, "watch", "pods", times=1, after_events=1)
+        await harness.start_leader("DynamicResources", **LONG_LEASE)
+        harness.server.faults.add(Fault(FaultKind.DELAY, "create", "pods/binding", delay_seconds=2, times=1))
+        make_pod_with_claim(harness, "a")
+        await harness.wait_until(lambda: bool(harness.recorder.requests("POST", "/pods/a/binding")))
+        claims = harness.server.api.list_objects(CLAIMS)
+        harness.server.api.create_from_manifest(make_node("far"))
+        target = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "far"}}
+        bind(harness.server.api, "default", "a", target)
+        await harness.wait_until_consistent()
+        assert [consumer["name"] for consumer in claims[0]["status"]["reservedFor"]] == ["a"]
+        assert harness.server.api.list_objects(CLAIMS) == claims
 
     run(scenario)
 
