@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
 import uvicorn
@@ -10,31 +9,14 @@ import yaml
 
 from extender.basics.clock import Clock
 from extender.fake_apiserver.endpoints.http_app import HttpApp
-from extender.fake_apiserver.endpoints.watch import BOOKMARK_SECONDS
 from extender.fake_apiserver.kubelets import Kubelets, KubeletTiming
 from extender.fake_apiserver.registry.api import Api
 from extender.fake_apiserver.registry.reviews import ReviewRules
-from extender.fake_apiserver.registry.store import HISTORY_LIMIT, Store
+from extender.fake_apiserver.registry.store import Store
 
 _LOOPBACK: Final = "127.0.0.1"
 _KUBELET_STORAGE_KEYS: Final = frozenset({"pods", "nodes"})
 _STOP_SECONDS: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class WatchSettings:
-    """Settings of watches.
-
-    Attributes:
-        bookmark_seconds: the interval between the bookmarks of a watch.
-        history_limit: the number of recent changes that are stored per resource.
-    """
-
-    bookmark_seconds: float = BOOKMARK_SECONDS
-    history_limit: int = HISTORY_LIMIT
-
-
-DEFAULT_WATCH_SETTINGS: Final = WatchSettings()
 
 
 class FakeApiServer:
@@ -57,7 +39,7 @@ class FakeApiServer:
         seed: int = 0,
         kubelet_timing: KubeletTiming | None = None,
         reviews: ReviewRules | None = None,
-        watch_settings: WatchSettings = DEFAULT_WATCH_SETTINGS,
+        store: Store | None = None,
     ) -> None:
         """Create the server without opening its port.
 
@@ -66,11 +48,11 @@ class FakeApiServer:
             seed: the seed of UIDs and generated names.
             kubelet_timing: the durations of the kubelets' actions; None: there are no kubelets.
             reviews: the rules of authentication and authorization; None: all requests are allowed.
-            watch_settings: the bookmarks and the history of watches.
+            store: the objects at the start; None: an empty store.
         """
-        self.api = Api(Store(watch_settings.history_limit), clock, seed)
+        self.api = Api(store or Store(), clock, seed)
         self.kubelets = Kubelets(self.api, kubelet_timing) if kubelet_timing is not None else None
-        self._app = self.app_type(self.api, reviews or ReviewRules(), bookmark_seconds=watch_settings.bookmark_seconds)
+        self._app = self.app_type(self.api, reviews or ReviewRules())
         self._server: uvicorn.Server | None = None
         self._socket: socket.socket | None = None
         self._kubelet_task: asyncio.Task[None] | None = None

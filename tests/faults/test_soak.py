@@ -16,7 +16,7 @@ from extender.client.connections import MAX_CONCURRENT_REQUESTS
 from extender.client.event_broadcaster import SENDER_COUNT
 from extender.fake_apiserver.kubelets import KubeletTiming
 from extender.fake_apiserver.registry.resources import PODS
-from extender.fake_apiserver.server import WatchSettings
+from extender.fake_apiserver.registry.store import Store
 from tests.build import make_node as a_bare_node
 from tests.build import make_pod as a_bare_pod
 from tests.faults.builders import FaultHarness, run
@@ -110,7 +110,7 @@ def test_a_scheduler_over_http_leaks_no_memory_of_deleted_pods() -> None:
         assert len(replica.scheduler.queue.in_flight_events) == 0
         assert replica.scheduler.context.tasks == set()
 
-    run(scenario, kubelet_timing=KubeletTiming(), watch_settings=WatchSettings(history_limit=2_000))
+    run(scenario, kubelet_timing=KubeletTiming(), store=Store(history_limit=2_000))
     resident, files, threads = sizes.growth()
     assert files <= CONNECTION_TOLERANCE
     assert threads <= 0

@@ -16,7 +16,7 @@ from extender.fake_apiserver.endpoints import discovery
 from extender.fake_apiserver.endpoints.request_info import RequestInfo, parse_request
 from extender.fake_apiserver.endpoints.serializers import Serializer, negotiate_serializer
 from extender.fake_apiserver.endpoints.verbs import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, execute
-from extender.fake_apiserver.endpoints.watch import BOOKMARK_SECONDS, Watch
+from extender.fake_apiserver.endpoints.watch import Watch
 from extender.fake_apiserver.registry.api import Api
 from extender.fake_apiserver.registry.api_errors import (
     StatusError,
@@ -39,11 +39,10 @@ _MEDIA_TYPES: Final = ("application/json", _YAML, MERGE_PATCH, STRATEGIC_MERGE_P
 class HttpApp:
     """The ASGI application, which handles the requests for all paths."""
 
-    def __init__(self, api: Api, reviews: ReviewRules, *, bookmark_seconds: float = BOOKMARK_SECONDS) -> None:
-        """Create the application; *bookmark_seconds* is the interval between the bookmarks of a watch."""
+    def __init__(self, api: Api, reviews: ReviewRules) -> None:
+        """Create the application, which is open."""
         self.api = api
         self._reviews = reviews
-        self._bookmark_seconds = bookmark_seconds
         self._closing = asyncio.Event()
 
     def open(self) -> None:
@@ -95,7 +94,7 @@ class HttpApp:
 
     def _make_response(self, request_info: RequestInfo, serializer: Serializer, body: Any, media_type: str) -> Response:
         if request_info.verb == "watch":
-            watch = Watch(self.api.store, request_info, self._closing, self._bookmark_seconds)
+            watch = Watch(self.api.store, request_info, self._closing)
             return StreamingResponse(
                 self._encode_watch_lines(watch, request_info, serializer), media_type="application/json"
             )

@@ -47,9 +47,7 @@ class WatchEvent:
 class Watch:
     """A watch of one resource. It must run in the event loop whose tasks write the store."""
 
-    def __init__(
-        self, store: Store, request: RequestInfo, closing: asyncio.Event, bookmark_seconds: float = BOOKMARK_SECONDS
-    ) -> None:
+    def __init__(self, store: Store, request: RequestInfo, closing: asyncio.Event) -> None:
         """Validate the request without starting the watch.
 
         Raises:
@@ -59,7 +57,7 @@ class Watch:
         self._request = request
         self._closing = closing
         self._selector = parse_list_selector(request)
-        self._bookmark_seconds = bookmark_seconds if request.parse_bool_param("allowWatchBookmarks") else 0.0
+        self._bookmark_seconds = BOOKMARK_SECONDS if request.parse_bool_param("allowWatchBookmarks") else 0.0
         self._resource_version = request.parse_int_param("resourceVersion")
         seconds = request.parse_int_param("timeoutSeconds")
         self._timeout = float(seconds) if seconds else WATCH_SECONDS

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from extender.fake_apiserver.registry.resources import PODS as POD_KIND
-from extender.fake_apiserver.server import FakeApiServer, WatchSettings
+from extender.fake_apiserver.server import FakeApiServer
 from tests.unit.fake_apiserver.api_client import PODS, Client, event_summary, run
 from tests.unit.fake_apiserver.builders import make_binding, make_node, make_pod
 
@@ -68,7 +68,7 @@ def test_a_watch_from_a_compacted_version_has_an_expired_error() -> None:
     run(scenario)
 
 
-def test_bookmarks_have_the_resource_version_of_the_whole_server() -> None:
+def test_bookmarks_have_the_resource_version_of_the_whole_server(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(server: FakeApiServer, client: Client) -> None:
         version = server.store.resource_version
         path = f"{PODS}?watch=true&allowWatchBookmarks=true&resourceVersion={version}"
@@ -79,7 +79,8 @@ def test_bookmarks_have_the_resource_version_of_the_whole_server() -> None:
                 bookmark = await anext(events)
             assert (bookmark["type"], bookmark["object"]["kind"]) == ("BOOKMARK", "Pod")
 
-    run(scenario, watch_settings=WatchSettings(bookmark_seconds=0.01))
+    monkeypatch.setattr("extender.fake_apiserver.endpoints.watch.BOOKMARK_SECONDS", 0.01)
+    run(scenario)
 
 
 def test_a_watch_ends_with_a_bookmark_at_its_timeout() -> None:
