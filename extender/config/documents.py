@@ -205,9 +205,9 @@ def _parse_yaml_with(loader_class: type[Any], text: str) -> tuple[object, list[F
     _check_structure(text, loader_class)
     loader = loader_class(text)
     try:
-        node = loader.get_single_node()
-        if node is None:
+        if not loader.check_node():
             return None, []
+        node = loader.get_node()
         duplicate_key_errors: list[FieldError] = []
         _find_duplicate_keys(node, "", duplicate_key_errors, set())
         value, errors = normalize(loader.construct_document(node))
@@ -217,12 +217,13 @@ def _parse_yaml_with(loader_class: type[Any], text: str) -> tuple[object, list[F
 
 
 def _check_structure(text: str, loader_class: type[Any]) -> None:
-    """Raise an error if the text exceeds a limit or has more than one document."""
-    document_count = 0
+    """Raise an error if the text exceeds a limit, or has a document after the first one that is not empty."""
+    starts: list[Any] = []
     for event in limit_events(yaml.parse(text, Loader=loader_class), MAX_CONFIG_DEPTH, MAX_CONFIG_VALUES):
-        document_count += isinstance(event, yaml.DocumentStartEvent)
-        if document_count > 1:
-            raise _make_yaml_error(event, "a second document; want one document per file")
+        if isinstance(event, yaml.DocumentStartEvent):
+            starts.append(event)
+        elif len(starts) > 1 and isinstance(event, yaml.NodeEvent) and getattr(event, "value", None) != "":
+            raise _make_yaml_error(starts[-1], "a second document; want one document per file")
 
 
 def _find_duplicate_keys(node: yaml.Node, path: str, errors: list[FieldError], visited_ids: set[int]) -> None:

@@ -29,6 +29,17 @@ def test_an_empty_document_is_null() -> None:
     assert parse_document(b"", "f") == (None, [])
 
 
+@pytest.mark.parametrize("end", ["---\n", "---\n# nothing\n---\n", "...\n---\n"])
+def test_empty_documents_at_the_end_are_ignored_as_in_kube_scheduler(end: str) -> None:
+    assert parse_document(f"a: 1\n{end}".encode(), "f.yaml") == ({"a": 1}, [])
+
+
+@pytest.mark.parametrize("second", ["b: 1", "- b", "text", "&x {}"])
+def test_a_second_document_with_a_value_is_rejected(second: str) -> None:
+    with pytest.raises(ConfigError, match=r"f\.yaml: line 2, column 1: a second document; want one document per file"):
+        parse_document(f"a: 1\n---\n{second}\n".encode(), "f.yaml")
+
+
 def test_duplicate_keys_are_errors_in_yaml_and_json() -> None:
     assert parse_document(b"a:\n  b: 1\n  b: 2\n", "f")[1] == [FieldError("a.b", 'duplicate field "b" (line 3)')]
     assert parse_document(b'{"a": {"b": 1, "b": 2}}', "f")[1] == [FieldError("a.b", 'duplicate field "b"')]
