@@ -88,12 +88,8 @@ def format_simulation(simulation: Simulation, seed: int) -> str:
     lines += _format_preemption_lines(simulation)
     if simulation.usage_after.nodes:
         lines += _format_utilization_table(simulation.usage_before, simulation.usage_after)
-        lines += _format_node_table(
-            "Fullest nodes", simulation.usage_after.list_fullest_nodes(_MAX_NODES), simulation.usage_after
-        )
-        lines += _format_node_table(
-            "Emptiest nodes", simulation.usage_after.list_emptiest_nodes(_MAX_NODES), simulation.usage_after
-        )
+        for title, nodes in simulation.usage_after.list_nodes_by_title(_MAX_NODES).items():
+            lines += _format_node_table(title, nodes, simulation.usage_after)
     return "\n".join(lines) + "\n"
 
 

@@ -27,6 +27,12 @@ class ClusterUsage:
         """Return the *count* emptiest nodes, the emptiest first."""
         return sorted(self.nodes, key=lambda node: (node.max_fraction, node.name))[:count]
 
+    def list_nodes_by_title(self, count: int) -> dict[str, list[NodeUse]]:
+        """Return the *count* fullest and the *count* emptiest nodes, or all nodes once if there are no others."""
+        if len(self.nodes) <= 2 * count:
+            return {"Nodes, the fullest first": self.list_fullest_nodes(len(self.nodes))}
+        return {"Fullest nodes": self.list_fullest_nodes(count), "Emptiest nodes": self.list_emptiest_nodes(count)}
+
 
 def get_resource_amounts(snapshot: Snapshot) -> dict[str, tuple[IntArray, IntArray]]:
     """Return the requested and allocatable amounts of each node (int64), by resource that a node has; also `pods`."""

@@ -83,10 +83,7 @@ def answer_summary(loaded: LoadedCluster) -> str:
         amounts = format_amount(name, requested), format_percent(requested, allocatable)
         rows.append((name, *amounts, format_amount(name, allocatable)))
     lines += format_table(rows, right_aligned=[1, 2, 3])
-    for title, nodes in (
-        ("Fullest nodes", usage.list_fullest_nodes(_MAX_NODES)),
-        ("Emptiest nodes", usage.list_emptiest_nodes(_MAX_NODES)),
-    ):
+    for title, nodes in usage.list_nodes_by_title(_MAX_NODES).items():
         lines += ["", title]
         for node in nodes:
             pods = node.resources.get(PODS_RESOURCE)

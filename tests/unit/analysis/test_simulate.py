@@ -149,15 +149,10 @@ Requested in the cluster
   memory                0  0%      0   0%  8Gi
   example.com/gpu       0  0%      0   0%    2
 
-Fullest nodes
+Nodes, the fullest first
   NODE  cpu  memory  example.com/gpu  pods
   n2    90%      0%               0%  1/10
   n1    75%      0%                -  1/10
-
-Emptiest nodes
-  NODE  cpu  memory  example.com/gpu  pods
-  n1    75%      0%                -  1/10
-  n2    90%      0%               0%  1/10
 """
     )
 

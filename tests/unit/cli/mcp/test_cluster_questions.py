@@ -43,13 +43,9 @@ def test_the_summary_has_nodes_pods_use_and_the_fullest_nodes(loaded: LoadedClus
         "  cpu               3  38%     8",
         "  memory            0   0%  64Gi",
         "",
-        "Fullest nodes",
+        "Nodes, the fullest first",
         "  n1: 75% of its scarcest resource, 1 pod",
         "  n2: 0% of its scarcest resource, 0 pods",
-        "",
-        "Emptiest nodes",
-        "  n2: 0% of its scarcest resource, 0 pods",
-        "  n1: 75% of its scarcest resource, 1 pod",
     ]
 
 
