@@ -8,6 +8,7 @@ import typer
 from extender.analysis.input.input_files import get_display_name
 from extender.app import wiring
 from extender.basics.visible_text import make_visible
+from extender.cli.options import complete_releases
 from extender.cli.recording_options import (
     add_file_to_errors,
     load_setup_from_file,
@@ -53,6 +54,7 @@ _VersionOption = Annotated[
         "--emulated-version",
         metavar="VERSION",
         help=f"Kubernetes release of the defaults: {' or '.join(RELEASES)}. Default: {DEFAULT_RELEASE.version}.",
+        autocompletion=complete_releases,
     ),
 ]
 

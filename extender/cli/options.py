@@ -35,6 +35,11 @@ _complete_nodes = _make_completion("complete_nodes")
 _complete_namespaces = _make_completion("complete_namespaces")
 
 
+def complete_releases(incomplete: str) -> list[str]:
+    """Return the releases that can be emulated and begin with *incomplete*."""
+    return [version for version in RELEASES if version.startswith(incomplete)]
+
+
 def complete_gates(context: typer.Context, incomplete: str) -> list[str]:
     """Return the gates that affect scheduling and begin with *incomplete*, with the value that is not the default."""
     release = RELEASES.get(context.params.get("emulated_version") or "", DEFAULT_RELEASE)
@@ -60,7 +65,15 @@ OverrideOption = Annotated[
 KubeconfigOption = Annotated[
     str, typer.Option("--kubeconfig", metavar="FILE", help="Kubeconfig of the live cluster. Default: as in kubectl.")
 ]
-ContextOption = Annotated[str, typer.Option("--context", metavar="NAME", help="Context in the kubeconfig.")]
+ContextOption = Annotated[
+    str,
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        help="Context in the kubeconfig.",
+        autocompletion=_make_completion("complete_contexts"),
+    ),
+]
 NamespaceOption = Annotated[
     str,
     typer.Option(
@@ -104,6 +117,7 @@ EmulatedVersionOption = Annotated[
         metavar="VERSION",
         help=f"Kubernetes release whose kube-scheduler decides: {' or '.join(RELEASES)}. "
         f"Default: that of the live cluster or of a recording of `extender record`, or {DEFAULT_RELEASE.version}.",
+        autocompletion=complete_releases,
     ),
 ]
 SeedOption = Annotated[int, typer.Option(metavar="N", help="Seed of the choice between equally good nodes.")]

@@ -22,14 +22,28 @@ def list_live_names(resource: str, flags: Sequence[str]) -> list[str]:
 
     *resource* is the plural of the resource; *flags* select the cluster and the namespace.
     """
-    command = ["kubectl", "get", resource, "--output=name", "--request-timeout=3s", *flags]
+    lines = _list_lines("get", resource, "--output=name", "--request-timeout=3s", *flags)
+    return [line.partition("/")[2] for line in lines]
+
+
+def _list_lines(*arguments: str) -> list[str]:
+    """Return the names that kubectl prints, one a line; none if kubectl fails."""
+    command = ["kubectl", *arguments]
     try:
         result = subprocess.run(  # noqa: S603  kubectl of the user, with the user's own flags
             command, capture_output=True, text=True, timeout=_KUBECTL_TIMEOUT_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return [line.partition("/")[2] for line in result.stdout.splitlines()]
+    return result.stdout.splitlines()
+
+
+def complete_contexts(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the contexts of the kubeconfig that begin with *incomplete*."""
+    kubeconfig = context.params.get("kubeconfig")
+    flags = [f"--kubeconfig={kubeconfig}"] if kubeconfig else []
+    names = _list_lines("config", "get-contexts", "--output=name", *flags)
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def complete_pods(context: typer.Context, incomplete: str) -> list[str]:

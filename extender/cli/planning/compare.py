@@ -43,7 +43,15 @@ WithGatesOption = Annotated[
         autocompletion=options.complete_gates,
     ),
 ]
-WithVersionOption = Annotated[str, typer.Option("--with-emulated-version", metavar="VERSION", help="Its release.")]
+WithVersionOption = Annotated[
+    str,
+    typer.Option(
+        "--with-emulated-version",
+        metavar="VERSION",
+        help="Its release.",
+        autocompletion=options.complete_releases,
+    ),
+]
 AllPodsOption = Annotated[
     bool, typer.Option("--all-pods", help="Also place the pods of controllers again that have a node.")
 ]

@@ -66,9 +66,12 @@ def complete(extender: Command, monkeypatch: pytest.MonkeyPatch, words: str) -> 
         ("explain --feature-gates GenericW", ["GenericWorkload=true"]),
         ("simulate --emulated-version 1.36 --feature-gates Gang", ["GangScheduling=true"]),
         ("compare --with-feature-gates SchedulerPop", ["SchedulerPopFromBackoffQ=false"]),
+        ("explain --emulated-version ", ["1.36", "1.37"]),
+        ("compare --with-emulated-version 1.37", ["1.37"]),
+        ("config check --emulated-version 1.36", ["1.36"]),
     ],
 )
-def test_pods_nodes_and_feature_gates_are_completed(
+def test_pods_nodes_feature_gates_and_releases_are_completed(
     extender: Command, monkeypatch: pytest.MonkeyPatch, words: str, completions: list[str]
 ) -> None:
     assert complete(extender, monkeypatch, f"extender {words.format(demo=shlex.quote(str(DEMO)))}") == completions
@@ -114,6 +117,16 @@ def test_a_value_after_an_equals_sign_which_is_a_word_in_bash_is_completed(
     monkeypatch.setenv("COMP_WORDS", "\n".join(split_words))
     monkeypatch.setenv("COMP_CWORD", str(len(split_words) - 1))
     assert extender()[1].split() == completions
+
+
+def test_contexts_of_the_kubeconfig_are_completed(
+    extender: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    install_kubectl(tmp_path, monkeypatch, f'echo "$@" > "{tmp_path}/flags"; echo arn:aws:eks:x/prod; echo staging')
+    assert complete(extender, monkeypatch, "extender explain --context st") == ["staging"]
+    assert (tmp_path / "flags").read_text() == "config get-contexts --output=name\n"
+    assert complete(extender, monkeypatch, "extender fits --kubeconfig /k --context arn") == ["arn:aws:eks:x/prod"]
+    assert (tmp_path / "flags").read_text() == "config get-contexts --output=name --kubeconfig=/k\n"
 
 
 def test_namespaces_of_the_live_cluster_are_completed(
