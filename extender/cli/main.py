@@ -115,6 +115,8 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except typer.BadParameter as error:
             error.message = error.message.removeprefix("Value error, ")  # added by a library below Typer
+            if error.ctx is not None and error.param_hint == error.ctx.info_name:
+                error.ctx.fail(error.message)  # the error of a whole command; no value is invalid
             raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002

@@ -115,8 +115,8 @@ def test_a_cluster_without_budgets_is_named(extender: Run, tmp_path: Path) -> No
 
 
 INVALID: dict[str, tuple[list[str], str]] = {
-    "no question": ([], "no question; want --for POD, --empty or --fix"),
-    "two questions": (["--fix", "--empty"], "--empty and --fix are separate plans; keep one of them"),
+    "no question": ([], "Error: no question; want --for POD, --empty or --fix"),
+    "two questions": (["--fix", "--empty"], "Error: --empty and --fix are separate plans; keep one of them"),
     "an unknown pod": (["--for", "bug"], "Pod bug: there is no such pod; did you mean default/big?"),
     "a pod that has a node": (["--for", "a"], "--for: Pod default/a: is on node n1 already"),
     "an unknown group": (

@@ -121,7 +121,7 @@ def test_a_scenario_that_does_not_match_is_one_clear_line(
 
 
 USAGE = {
-    "nothing changes": ([], "Invalid value for what-if: nothing changes; name a change, such as --drain NODE"),
+    "nothing changes": ([], "nothing changes; name a change, such as --drain NODE"),
     "copies of nothing": (["--replicas", "3"], "Invalid value for --replicas: needs --pods FILE with the pod to copy"),
     "no copies": (["--replicas", "0"], "Invalid value for --replicas: 0; want 1 to 1000000 copies"),
     "no node to copy": (
