@@ -13,9 +13,6 @@ from extender.cache.tables.volume_uses import find_pvc_use
 from extender.client.rest_mapping import ENDPOINTS
 from extender.framework.profiles import Profile
 
-RECORD_COMMAND: Final = "extender record -o cluster.json.gz"
-"""The command that records everything that scheduling reads."""
-
 CLAIM_KINDS: Final = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass")
 _ATTACHMENT_KINDS: Final = ("CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment")
 _DEVICE_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass")
@@ -177,5 +174,5 @@ def format_missing_kinds(missing_kinds: Collection[str], unreadable_kinds: Mappi
     ]
     unrecorded_plurals = ", ".join(get_plural(kind) for kind in missing_kinds if kind not in unreadable_kinds)
     if unrecorded_plurals:
-        lines.insert(0, f"not recorded: {unrecorded_plurals}; run: {RECORD_COMMAND}")
+        lines.insert(0, f'not recorded: {unrecorded_plurals}; the command "record" records all kinds')
     return lines

@@ -32,8 +32,8 @@ def warn_about_missing_budgets(cluster: Cluster, *, drains_nodes: bool) -> None:
     """Print a warning if the answer to a drain rests on disruption budgets that were not recorded."""
     if drains_nodes and PodDisruptionBudget.__name__ not in cluster.recording.recorded_kinds:
         write_error(
-            "not recorded: poddisruptionbudgets; drains are answered as if there were none; "
-            "record the cluster with extender record"
+            "not recorded: poddisruptionbudgets; evictions are answered as if there were none; "
+            'the command "record" records all kinds'
         )
 
 

@@ -106,7 +106,7 @@ def run_sweep(file: str, sweep_input: SweepInput, workers: Workers, *, results: 
         InputError: a file is invalid, a scenario does not match the cluster, or *results* is of another sweep.
     """
     if not sweep_input.files:
-        raise typer.BadParameter("needs a recording; write one with extender record", param_hint="--sweep")
+        raise typer.BadParameter('needs a recording with -f; the command "record" writes one', param_hint="--sweep")
     entries, file_configs = read_sweep_file(file)
     if file_configs:
         options = sweep_input.input_options[0]

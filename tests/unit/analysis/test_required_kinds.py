@@ -104,7 +104,7 @@ def test_a_claim_that_is_not_recorded_is_no_missing_claim() -> None:
     report = explain(NODES + CLAIM_POD, "db")
     line = (
         "not recorded: persistentvolumeclaims, persistentvolumes, storageclasses; "
-        "run: extender record -o cluster.json.gz"
+        'the command "record" records all kinds'
     )
     assert report.to_text().splitlines()[:4] == [
         "Pod default/db",
@@ -217,7 +217,7 @@ def test_the_documented_role_allows_all_kinds_that_a_recording_may_have() -> Non
 
 def test_unreadable_and_unrecorded_kinds_have_separate_lines() -> None:
     assert format_missing_kinds(["Service", "Namespace"], {"Namespace": "forbidden"}) == [
-        "not recorded: services; run: extender record -o cluster.json.gz",
+        'not recorded: services; the command "record" records all kinds',
         "not readable: namespaces; forbidden",
     ]
     assert format_missing_kinds([], {"Namespace": "forbidden"}) == []

@@ -111,7 +111,10 @@ def test_a_cluster_without_budgets_is_named(extender: Run, tmp_path: Path) -> No
     path.write_text(as_list([node("n1"), pod("w")]))
     _, out, err = extender("rebalance", "-f", str(path), "--for", "w")
     assert out == "default/w runs without any move.\n\nPlaced without any move\n  default/w  on n1\n"
-    assert err.startswith("extender: not recorded: poddisruptionbudgets; drains are answered as if there were none; ")
+    assert err == (
+        "extender: not recorded: poddisruptionbudgets; evictions are answered as if there were none; "
+        'the command "record" records all kinds\n'
+    )
 
 
 INVALID: dict[str, tuple[list[str], str]] = {

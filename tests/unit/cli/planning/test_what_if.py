@@ -159,8 +159,8 @@ def test_a_drain_without_recorded_budgets_is_answered_with_a_warning(extender: R
     status, out, err = extender("what-if", "-f", str(tmp_path / "c.json"), "--drain", "n1")
     assert (status, out.splitlines()[0]) == (0, "1 pod moves.")
     assert err == (
-        "extender: not recorded: poddisruptionbudgets; drains are answered as if there were none; "
-        "record the cluster with extender record\n"
+        "extender: not recorded: poddisruptionbudgets; evictions are answered as if there were none; "
+        'the command "record" records all kinds\n'
     )
     assert extender("what-if", "-f", str(tmp_path / "c.json"), "--remove", "n1")[2] == ""
 
@@ -169,7 +169,7 @@ def test_a_sweep_needs_a_recording(extender: Run, tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("scenarios: [{drain: n1}]")
     status, out, err = extender("what-if", "--sweep", str(tmp_path / "s.yaml"))
     assert (status, out) == (2, "")
-    assert "needs a recording; write one with extender record" in err
+    assert 'needs a recording with -f; the command "record" writes one' in err
 
 
 def test_a_kubeconfig_contradicts_a_recording(extender: Run, cluster: str) -> None:
