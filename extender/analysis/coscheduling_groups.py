@@ -4,10 +4,9 @@ import dataclasses
 
 from extender.analysis.recorded_cluster import Recording
 from extender.api.coscheduling import make_pod_group, set_scheduling_group
-from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.pod_group import CoschedulingPodGroup, PodGroup
 from extender.cache.pod_groups import get_pod_group_key
 from extender.config.feature_gates import FeatureGates
 

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from extender.api import quantity
-from extender.api.kinds.meta import find_condition
+from extender.api.kinds.meta import ResourceList, find_condition
 from extender.api.kinds.pod import Container, ContainerStatus, Pod
-from extender.api.kinds.struct_base import ResourceList
 from extender.api.quantity import Quantity
 
 Quantities: TypeAlias = dict[str, Quantity]

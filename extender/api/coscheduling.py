@@ -8,9 +8,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.pod import Pod, PodSchedulingGroup
-from extender.api.kinds.pod_group import GangSchedulingPolicy, PodGroup, PodGroupSchedulingPolicy, PodGroupSpec
+from extender.api.kinds.pod_group import (
+    CoschedulingPodGroup,
+    GangSchedulingPolicy,
+    PodGroup,
+    PodGroupSchedulingPolicy,
+    PodGroupSpec,
+)
 
 POD_GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
 """The label of a pod whose value is the name of its pod group."""

@@ -18,7 +18,6 @@ from extender.api.defaults import (
     default_host_port,
     fill_requests_from_limits,
 )
-from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.devices import (
     DeviceRequest,
     DeviceSubRequest,
@@ -31,7 +30,7 @@ from extender.api.kinds.disruption import PodDisruptionBudget, PriorityClass
 from extender.api.kinds.meta import KubernetesObject, ObjectMeta
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Container, Pod, PodSpec
-from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.pod_group import CompositePodGroup, PodGroup
 from extender.api.kinds.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 from extender.api.kinds.workload import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from extender.api.pod_level_defaults import default_pod_level_resources

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import field
 
 from extender.api.codec import DecodeError, decode, from_builtins, has_more_values
-from extender.api.kinds.struct_base import Int64
+from extender.api.kinds.meta import Int64
 
 RAW_NULL = msgspec.Raw(b"null")
 

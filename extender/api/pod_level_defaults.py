@@ -7,8 +7,8 @@ DefaultPodLevelResources (1.37).
 from msgspec.structs import replace
 
 from extender.api.container_requests import Quantities, get_spec_requests, parse_resources, sum_containers
+from extender.api.kinds.meta import ResourceList
 from extender.api.kinds.pod import Container, Pod, PodSpec, ResourceRequirements
-from extender.api.kinds.struct_base import ResourceList
 from extender.api.requests import is_hugepages_resource, is_pod_level_resource
 
 

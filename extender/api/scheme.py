@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from extender.api.kinds.composite_pod_group import CompositePodGroup
-from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from extender.api.kinds.disruption import PodDisruptionBudget, PriorityClass
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.pod_group import CompositePodGroup, CoschedulingPodGroup, PodGroup
 from extender.api.kinds.storage import (
     CSIDriver,
     CSINode,

@@ -12,8 +12,7 @@ from typing import Any, Final, Union, get_args, get_origin
 import msgspec
 
 from extender.api.kinds.affinity import NodeSelectorTerm, Toleration
-from extender.api.kinds.meta import LabelSelector
-from extender.api.kinds.struct_base import RawQuantity, ResourceList
+from extender.api.kinds.meta import LabelSelector, RawQuantity, ResourceList
 from extender.api.label_syntax import FIELD_OPERATORS, LABEL_OPERATORS, OPERATORS
 from extender.api.quantity import parse
 

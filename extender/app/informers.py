@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from extender.analysis.text_table import join_first
-from extender.api.kinds.composite_pod_group import CompositePodGroup
-from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.devices import DeviceTaintRule
 from extender.api.kinds.disruption import PodDisruptionBudget
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.pod_group import CompositePodGroup, CoschedulingPodGroup, PodGroup
 from extender.api.kinds.storage import CSIDriver, CSINode, PersistentVolume, StorageClass
 from extender.api.kinds.workload import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from extender.app.node_freshness import RECOVERY_SECONDS

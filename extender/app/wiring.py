@@ -16,9 +16,8 @@ from extender.config.coscheduling import (
 )
 from extender.config.defaults import IN_TREE_PLUGINS, add_gated_plugins, make_default_configuration
 from extender.config.documents import dump_yaml, normalize, parse_document
-from extender.config.errors import ConfigError, FieldError
+from extender.config.errors import ConfigError, FieldError, drop_cascading_errors
 from extender.config.feature_gates import FeatureGates
-from extender.config.field_path import drop_cascading_errors
 from extender.config.legacy_policy import policy_document
 from extender.config.legacy_policy.convert import convert_policy
 from extender.config.model import Configuration

@@ -19,10 +19,10 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
+from extender.api.kinds.pod_group import CompositePodGroup
 from extender.cache.cluster_tables import ClusterTables
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import AssignedPodInfo, PodInfo, make_assigned_pod_info

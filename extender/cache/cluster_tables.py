@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
-from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.pod_group import CompositePodGroup, PodGroup
 from extender.api.kinds.workload import Namespace
 from extender.basics.copy_on_write import CopyOnWriteDict
 from extender.cache.group_hierarchy import get_parent_key, make_group_key

@@ -10,8 +10,7 @@ pkg/scheduler/backend/queue/workload_forest.go, workloadForest (1.37).
 from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from extender.api.kinds.composite_pod_group import CompositePodGroup
-from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.pod_group import CompositePodGroup, PodGroup
 
 MAX_DEPTH: Final = 4
 """The number of groups from a root to a leaf that kube-scheduler allows.

@@ -11,11 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.pod_group import CompositePodGroup, PodGroup
 from extender.cache.cluster_tables import ClusterTables
 from extender.cache.group_hierarchy import Group, GroupKey
 from extender.cache.pod_groups import PodGroupMembers

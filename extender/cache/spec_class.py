@@ -7,8 +7,8 @@ can cache such results by spec class.
 import msgspec
 from msgspec.structs import replace
 
+from extender.api.kinds.meta import ResourceList
 from extender.api.kinds.pod import Container, PodSpec, ResourceRequirements
-from extender.api.kinds.struct_base import ResourceList
 from extender.basics.memo import Memo
 
 _MAX_CLASSES = 1 << 12

@@ -21,8 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
-from extender.api.kinds.meta import ObjectReference
-from extender.api.kinds.struct_base import Int32, KubernetesStruct
+from extender.api.kinds.meta import Int32, KubernetesStruct, ObjectReference
 from extender.api.timestamps import format_micro_time
 from extender.config.model import LeaderElection
 

@@ -9,8 +9,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from extender.api.codec import DecodeError, decode
-from extender.api.kinds.meta import KubernetesObject
-from extender.api.kinds.struct_base import KubernetesStruct
+from extender.api.kinds.meta import KubernetesObject, KubernetesStruct
 from extender.client.body_stream import read_body
 from extender.client.errors import ApiError, GoneError, InvalidResponseError, NotFoundError, ResponseTooLargeError
 from extender.client.node_heartbeats import HeartbeatDetector

@@ -14,9 +14,8 @@ from typing import Final
 import msgspec
 
 from extender.api.label_syntax import invalid_value
-from extender.config.errors import FieldError
+from extender.config.errors import FieldError, child
 from extender.config.feature_gates import FeatureGates
-from extender.config.field_path import child
 from extender.config.model import Configuration, Plugin, Plugins, PluginSet, Profile
 
 COSCHEDULING: Final = "Coscheduling"

@@ -15,8 +15,7 @@ from typing import Any, Final
 import yaml
 
 from extender.basics.input_limits import MAX_CONFIG_BYTES, MAX_CONFIG_DEPTH, MAX_CONFIG_VALUES, format_size
-from extender.config.errors import ConfigError, FieldError
-from extender.config.field_path import child, item
+from extender.config.errors import ConfigError, FieldError, child, item
 from extender.config.strict_decoding import describe_value
 
 _MAX_TAG_DIRECTIVES: Final = 100

@@ -9,9 +9,8 @@ from typing import Final
 
 from extender.config.defaults import IN_TREE_PLUGINS
 from extender.config.did_you_mean import did_you_mean
-from extender.config.errors import FieldError
+from extender.config.errors import FieldError, child
 from extender.config.extension_point_fields import EXTENSION_POINTS, ExtensionPoint
-from extender.config.field_path import child
 from extender.config.model import Plugin, PluginSet, Profile
 
 ExtensionPointLookup = Callable[[str], frozenset[str] | None]

@@ -6,11 +6,10 @@ from typing import Final
 import msgspec
 
 from extender.api.defaults import DEFAULT_SCHEDULER_NAME
-from extender.api.kinds.struct_base import Int32, Int64
+from extender.api.kinds.meta import Int32, Int64
 from extender.config import defaults
 from extender.config.documents import normalize, parse_document
-from extender.config.errors import ConfigError, FieldError
-from extender.config.field_path import child, drop_cascading_errors, item
+from extender.config.errors import ConfigError, FieldError, child, drop_cascading_errors, item
 from extender.config.model import (
     API_VERSION,
     KIND,

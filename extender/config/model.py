@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from extender.api.kinds.struct_base import Int32, Int64
+from extender.api.kinds.meta import Int32, Int64
 from extender.config.durations import Duration
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"

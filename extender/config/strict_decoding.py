@@ -19,8 +19,7 @@ import msgspec
 
 from extender.config import durations
 from extender.config.did_you_mean import did_you_mean
-from extender.config.errors import FieldError
-from extender.config.field_path import child, item
+from extender.config.errors import FieldError, child, item
 
 T = TypeVar("T", bound=msgspec.Struct)
 

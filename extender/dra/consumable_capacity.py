@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from extender.api.kinds.devices import CapacityRequestPolicy, CapacityRequestPolicyRange, CapacityRequirements, Device
-from extender.api.kinds.struct_base import RawQuantity
+from extender.api.kinds.meta import RawQuantity
 from extender.api.quantity import MAX_INT64, Quantity
 from extender.api.quantity_format import Format, FormattedQuantity, parse_formatted
 from extender.dra.cel.values import NANO, to_nanos

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from extender.api.kinds.struct_base import Int32
+from extender.api.kinds.meta import Int32
 from extender.cache.tables.arrays import IntArray
-from extender.config.errors import FieldError
-from extender.config.field_path import child, item
+from extender.config.errors import FieldError, child, item
 from extender.config.validation import make_invalid_value_error
 
 MAX_UTILIZATION = 100

@@ -5,7 +5,7 @@ Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangSc
 
 from collections.abc import Callable
 
-from extender.api.kinds.composite_pod_group import CompositePodGroup
+from extender.api.kinds.pod_group import CompositePodGroup
 from extender.cache.group_hierarchy import MAX_DEPTH, Group, GroupKey, get_parent_key, iterate_ancestors
 from extender.cache.pod_groups import PodGroupMembers
 from extender.cache.snapshot import Snapshot

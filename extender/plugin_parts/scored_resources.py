@@ -9,14 +9,13 @@ from typing import Any, Final
 
 import msgspec
 
-from extender.api.kinds.struct_base import Int64
+from extender.api.kinds.meta import Int64
 from extender.api.requests import is_scalar_resource
 from extender.basics.intern import Interner
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import IntArray
-from extender.config.errors import FieldError
+from extender.config.errors import FieldError, child, item
 from extender.config.feature_gates import FeatureGates
-from extender.config.field_path import child, item
 from extender.config.validation import make_invalid_value_error
 
 _NATIVE_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")

@@ -39,16 +39,15 @@ from typing import ClassVar
 
 import msgspec
 
+from extender.api.kinds.meta import Int32
 from extender.api.kinds.pod_group import PodGroup
-from extender.api.kinds.struct_base import Int32
 from extender.api.label_syntax import join_errors
 from extender.cache.group_hierarchy import Group, find_root, make_group_key
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
-from extender.config.errors import FieldError
+from extender.config.errors import FieldError, child
 from extender.config.feature_gates import FeatureGates
-from extender.config.field_path import child
 from extender.config.validation import make_invalid_value_error
 from extender.cycle.diagnosis import format_fit_error
 from extender.cycle.pod_group.post_filter import FailedGroupAttempt

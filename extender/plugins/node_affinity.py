@@ -39,9 +39,8 @@ from extender.cache.node_matching import (
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
-from extender.config.errors import FieldError
+from extender.config.errors import FieldError, child, item
 from extender.config.feature_gates import FeatureGates
-from extender.config.field_path import child, item
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import PASS, SKIP, SKIP_SCORE, DependsOn, PreFilterResult, PreScoreResult
 from extender.framework.normalize import default_normalize_score

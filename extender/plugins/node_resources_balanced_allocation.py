@@ -25,9 +25,8 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.pod_signature import make_pod_resources_options
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import FloatArray, IntArray
-from extender.config.errors import FieldError
+from extender.config.errors import FieldError, child, item
 from extender.config.feature_gates import FeatureGates
-from extender.config.field_path import child, item
 from extender.config.validation import make_invalid_value_error
 from extender.framework.extension_points import SKIP_SCORE, DependsOn, PreScoreResult
 from extender.framework.plugin_args import PluginArgs

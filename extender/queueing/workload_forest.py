@@ -5,9 +5,8 @@ Source: pkg/scheduler/backend/queue/workload_forest.go, workloadForest (1.37).
 
 from collections.abc import Collection
 
-from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.pod_group import CompositePodGroup, PodGroup
 from extender.cache.group_hierarchy import (
     Group,
     GroupKey,

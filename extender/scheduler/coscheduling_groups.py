@@ -3,9 +3,8 @@
 from msgspec.structs import replace
 
 from extender.api.coscheduling import make_pod_group
-from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.pod_group import CoschedulingPodGroup, PodGroup
 from extender.cache.cache import Cache
 from extender.cache.pod_groups import get_pod_group_key
 

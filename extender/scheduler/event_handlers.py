@@ -9,12 +9,11 @@ from dataclasses import replace
 from typing import Final
 
 from extender.api.coscheduling import set_scheduling_group
-from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.devices import DeviceTaintRule, ResourceSlice
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.pod_group import CoschedulingPodGroup, PodGroup
 from extender.api.pod_resize import is_resize_deferred
 from extender.api.requests import PodResourcesOptions, requests_more
 from extender.api.scheme import KINDS

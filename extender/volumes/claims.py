@@ -6,9 +6,9 @@ Source: component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume (1.36
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from extender.api.kinds.meta import ResourceList
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim
-from extender.api.kinds.struct_base import ResourceList
 from extender.api.quantity import ZERO, Quantity, parse
 from extender.basics.visible_text import quote
 from extender.cache.tables.volume_uses import PVCUse

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from extender.analysis.recorded_cluster import parse_recording
-from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.devices import DeviceClass
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.pod_group import CompositePodGroup, PodGroup
 from extender.cache.cache import Cache
 from extender.cache.device_classes import map_resources_to_device_classes
 from extender.config.feature_gates import FeatureGates

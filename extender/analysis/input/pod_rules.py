@@ -30,9 +30,8 @@ from extender.api.kinds.affinity import (
     Toleration,
     TopologySpreadConstraint,
 )
-from extender.api.kinds.meta import LabelSelector, LabelSelectorRequirement
+from extender.api.kinds.meta import LabelSelector, LabelSelectorRequirement, RawQuantity, ResourceList
 from extender.api.kinds.pod import Container, ContainerPort, PodSpec, ResourceRequirements
-from extender.api.kinds.struct_base import RawQuantity, ResourceList
 from extender.api.label_syntax import invalid_value
 from extender.api.quantity import Quantity, parse
 from extender.api.requests import is_prefixed_native_resource

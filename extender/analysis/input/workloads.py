@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from extender.api.kinds.meta import KubernetesObject, ObjectMeta
+from extender.api.kinds.meta import Int32, KubernetesObject, KubernetesStruct, ObjectMeta
 from extender.api.kinds.pod import PodSpec
 from extender.api.kinds.storage import PersistentVolumeClaim
-from extender.api.kinds.struct_base import Int32, KubernetesStruct
 
 
 class PodTemplate(KubernetesStruct, frozen=True, kw_only=True):

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from extender.api.kinds.meta import LabelSelector
-from extender.api.kinds.struct_base import Int32, Int64, KubernetesStruct
+from extender.api.kinds.meta import Int32, Int64, KubernetesStruct, LabelSelector
 
 
 class NodeSelectorRequirement(KubernetesStruct, frozen=True, kw_only=True):

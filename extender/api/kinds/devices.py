@@ -6,8 +6,15 @@ from typing import Any
 from msgspec import field
 
 from extender.api.kinds.affinity import NodeSelector, Toleration
-from extender.api.kinds.meta import Condition, KubernetesObject, ObjectMeta
-from extender.api.kinds.struct_base import Int64, KubernetesStruct, RawQuantity, ResourceList
+from extender.api.kinds.meta import (
+    Condition,
+    Int64,
+    KubernetesObject,
+    KubernetesStruct,
+    ObjectMeta,
+    RawQuantity,
+    ResourceList,
+)
 
 
 class DeviceAttribute(KubernetesStruct, frozen=True, kw_only=True):

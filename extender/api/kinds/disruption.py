@@ -4,8 +4,7 @@ from datetime import datetime
 
 from msgspec import field
 
-from extender.api.kinds.meta import KubernetesObject, LabelSelector
-from extender.api.kinds.struct_base import Int32, KubernetesStruct
+from extender.api.kinds.meta import Int32, KubernetesObject, KubernetesStruct, LabelSelector
 
 
 class PodDisruptionBudgetSpec(KubernetesStruct, frozen=True, kw_only=True):

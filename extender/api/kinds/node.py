@@ -4,8 +4,7 @@ from datetime import datetime
 
 from msgspec import field
 
-from extender.api.kinds.meta import Condition, KubernetesObject
-from extender.api.kinds.struct_base import Int64, KubernetesStruct, ResourceList
+from extender.api.kinds.meta import Condition, Int64, KubernetesObject, KubernetesStruct, ResourceList
 
 
 class Taint(KubernetesStruct, frozen=True, kw_only=True):

@@ -5,8 +5,15 @@ from datetime import datetime
 from msgspec import field
 
 from extender.api.kinds.affinity import Affinity, Toleration, TopologySpreadConstraint
-from extender.api.kinds.meta import Condition, KubernetesObject
-from extender.api.kinds.struct_base import Int32, Int64, KubernetesStruct, RawQuantity, ResourceList
+from extender.api.kinds.meta import (
+    Condition,
+    Int32,
+    Int64,
+    KubernetesObject,
+    KubernetesStruct,
+    RawQuantity,
+    ResourceList,
+)
 from extender.api.kinds.volumes import Volume
 
 

@@ -3,8 +3,15 @@
 from msgspec import field
 
 from extender.api.kinds.affinity import NodeSelector
-from extender.api.kinds.meta import KubernetesObject, LabelSelector, ObjectReference
-from extender.api.kinds.struct_base import Int32, KubernetesStruct, RawQuantity, ResourceList
+from extender.api.kinds.meta import (
+    Int32,
+    KubernetesObject,
+    KubernetesStruct,
+    LabelSelector,
+    ObjectReference,
+    RawQuantity,
+    ResourceList,
+)
 from extender.api.kinds.volumes import (
     AWSElasticBlockStoreVolumeSource,
     AzureDiskVolumeSource,

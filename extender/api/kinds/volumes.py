@@ -2,8 +2,7 @@
 
 from msgspec import field
 
-from extender.api.kinds.meta import LabelSelector, ObjectMeta
-from extender.api.kinds.struct_base import Int32, KubernetesStruct, ResourceList
+from extender.api.kinds.meta import Int32, KubernetesStruct, LabelSelector, ObjectMeta, ResourceList
 
 
 class GCEPersistentDiskVolumeSource(KubernetesStruct, frozen=True, kw_only=True):

@@ -2,8 +2,7 @@
 
 from msgspec import field
 
-from extender.api.kinds.meta import KubernetesObject, LabelSelector
-from extender.api.kinds.struct_base import KubernetesStruct
+from extender.api.kinds.meta import KubernetesObject, KubernetesStruct, LabelSelector
 
 
 class Namespace(KubernetesObject, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ validatePredicate (1.21).
 
 import msgspec
 
-from extender.api.kinds.struct_base import Int32, Int64
+from extender.api.kinds.meta import Int32, Int64
 from extender.config.model import Extender
 
 KIND = "Policy"

@@ -16,8 +16,7 @@ from typing import Any, Final, Union, get_args, get_origin
 import msgspec
 
 from extender.config.documents import parse_document
-from extender.config.errors import ConfigError, FieldError
-from extender.config.field_path import child, item
+from extender.config.errors import ConfigError, FieldError, child, item
 from extender.config.legacy_policy.policy import API_VERSIONS, KIND, LegacyExtender, Policy
 from extender.config.strict_decoding import decode_strict, describe_value
 

@@ -11,8 +11,7 @@ from typing import Final
 import msgspec
 
 from extender.config.did_you_mean import did_you_mean
-from extender.config.errors import FieldError
-from extender.config.field_path import item
+from extender.config.errors import FieldError, item
 from extender.config.legacy_policy.plugin_names import (
     EQUAL_PRIORITY,
     PLUGIN_BY_PRIORITY,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from extender.config.field_path import child, item
+from extender.config.errors import child, item
 from extender.config.legacy_policy.algorithm_providers import DEFAULT_PROVIDER, get_provider
 from extender.config.legacy_policy.plugin_names import (
     BEHAVIOR_DIFFERENCES,

@@ -6,9 +6,8 @@ from typing import Any
 import msgspec
 
 from extender.config import durations
-from extender.config.errors import FieldError
+from extender.config.errors import FieldError, child
 from extender.config.feature_gates import FeatureGates
-from extender.config.field_path import child
 from extender.config.validation import make_invalid_value_error
 
 

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.devices import ResourceClaim
+from extender.api.kinds.pod_group import CompositePodGroup
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray
 from extender.config.releases import Release

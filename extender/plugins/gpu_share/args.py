@@ -5,9 +5,8 @@ from typing import Final
 
 import msgspec
 
-from extender.config.errors import FieldError
+from extender.config.errors import FieldError, child, item
 from extender.config.feature_gates import FeatureGates
-from extender.config.field_path import child, item
 from extender.plugins.gpu_share.target_workload import TargetPod
 
 FILL: Final = "Fill"

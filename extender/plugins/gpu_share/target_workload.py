@@ -11,8 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
-from extender.config.errors import FieldError
-from extender.config.field_path import child
+from extender.config.errors import FieldError, child
 from extender.config.validation import make_invalid_value_error
 from extender.plugins.gpu_share.gpu_request import (
     MAX_DEVICES,

@@ -40,9 +40,9 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
+from extender.api.kinds.meta import Int32
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.struct_base import Int32
 from extender.cache.pod_affinity import LastPodTerms, PodAffinityTerms
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo

@@ -22,9 +22,8 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.cache.tables.node_table import ABSENT
-from extender.config.errors import FieldError
+from extender.config.errors import FieldError, child
 from extender.config.feature_gates import FeatureGates
-from extender.config.field_path import child
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import DependsOn
 from extender.framework.normalize import MAX_SCORE

@@ -29,9 +29,8 @@ from extender.api.requests import fit_score_requests
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import BoolArray, IntArray
-from extender.config.errors import FieldError
+from extender.config.errors import FieldError, child
 from extender.config.feature_gates import FeatureGates
-from extender.config.field_path import child
 from extender.framework.extension_points import DependsOn
 from extender.framework.plugin_args import PluginArgs
 from extender.plugin_parts.function_shape import (

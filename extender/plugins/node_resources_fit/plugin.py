@@ -42,9 +42,8 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
 from extender.cache.tables.symbols import Symbols
-from extender.config.errors import FieldError
+from extender.config.errors import FieldError, child, item
 from extender.config.feature_gates import FeatureGates
-from extender.config.field_path import child, item
 from extender.config.validation import make_invalid_value_error
 from extender.framework.events import ClusterEventWithHint
 from extender.framework.extension_points import DependsOn, PreFilterResult, PreScoreResult

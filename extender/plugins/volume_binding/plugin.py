@@ -36,14 +36,13 @@ from typing import Any, ClassVar, Final
 import msgspec
 import numpy as np
 
+from extender.api.kinds.meta import Int64
 from extender.api.kinds.storage import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolumeClaim, StorageClass
-from extender.api.kinds.struct_base import Int64
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
-from extender.config.errors import FieldError
+from extender.config.errors import FieldError, child
 from extender.config.feature_gates import FeatureGates
-from extender.config.field_path import child
 from extender.config.validation import make_invalid_value_error
 from extender.framework.api_plan import ApiPlan
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint

@@ -5,9 +5,8 @@ import io
 from extender.analysis.coscheduling_groups import convert_coscheduling_groups, describe_unused_groups
 from extender.analysis.recorded_cluster import Recording, parse_recording
 from extender.analysis.recording_writer import write_recording
-from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.pod_group import CoschedulingPodGroup, PodGroup
 from extender.config.feature_gates import FeatureGates
 
 CLUSTER = b"""\

@@ -3,9 +3,8 @@
 import pytest
 
 from extender.api import requests
-from extender.api.kinds.meta import Condition
+from extender.api.kinds.meta import Condition, RawQuantity
 from extender.api.kinds.pod import Container, ContainerStatus, Pod, PodSpec, PodStatus, ResourceRequirements
-from extender.api.kinds.struct_base import RawQuantity
 
 MIB = 1024 * 1024
 

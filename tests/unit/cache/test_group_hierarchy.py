@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.api.kinds.composite_pod_group import CompositePodGroup
+from extender.api.kinds.pod_group import CompositePodGroup
 from extender.cache.cache import Cache
 from extender.cache.group_hierarchy import GroupKey, GroupSource, find_root, list_pod_group_keys, make_group_key
 from extender.config.feature_gates import FeatureGates

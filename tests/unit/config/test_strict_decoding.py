@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 import pytest
 
-from extender.api.kinds.struct_base import Int32
+from extender.api.kinds.meta import Int32
 from extender.config.durations import Duration
 from extender.config.errors import FieldError
 from extender.config.strict_decoding import decode_strict

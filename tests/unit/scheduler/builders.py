@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 
 from extender.api.codec import from_builtins
-from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.pod_group import CompositePodGroup, PodGroup
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
