@@ -12,7 +12,6 @@ from extender.analysis.input.input_errors import InputError, InputErrorLine, Sou
 from extender.analysis.pod_selection import join_resource_type
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.cli import options
-from extender.cli.exit_status import ERROR, FITS, WAITS, exit_with
 from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster_inputs
 from extender.cli.live.object_names import complete_nodes, complete_pods
 from extender.cli.recording_options import (
@@ -21,7 +20,7 @@ from extender.cli.recording_options import (
     redirect_plugin_output,
     warn_about_other_schedulers,
 )
-from extender.cli.terminal import ProgressBar, write_error, write_text
+from extender.cli.terminal import ERROR, FITS, WAITS, ProgressBar, exit_with, write_error, write_text
 from extender.config.did_you_mean import did_you_mean
 from extender.config.documents import dump_yaml
 

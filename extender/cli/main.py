@@ -20,9 +20,8 @@ from typer.core import TyperGroup
 from extender import __version__
 from extender.analysis.input.input_errors import InputError, UnreadableError
 from extender.basics import gc_tuning
-from extender.cli.exit_status import ERROR, EXIT_CODE_FLAG
 from extender.cli.plain_values import set_plain_converters
-from extender.cli.terminal import write_error
+from extender.cli.terminal import ERROR, EXIT_CODE_FLAG, write_error
 from extender.config.errors import ConfigError
 from extender.framework.plugin_errors import SortKeyError
 

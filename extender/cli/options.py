@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from extender.cli.exit_status import EXIT_CODE_FLAG
+from extender.cli.terminal import EXIT_CODE_FLAG
 from extender.config.feature_gates import get_scheduling_defaults
 from extender.config.releases import DEFAULT_RELEASE, RELEASES
 

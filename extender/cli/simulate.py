@@ -10,7 +10,6 @@ from extender.analysis.simulate import simulate as run_simulation
 from extender.analysis.simulation_text import format_simulation, make_simulation_values
 from extender.answers.schema_version import AnswerKind
 from extender.cli import options
-from extender.cli.exit_status import FITS, WAITS, exit_with
 from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster_inputs
 from extender.cli.recording_options import (
     make_offline_runtime,
@@ -18,7 +17,7 @@ from extender.cli.recording_options import (
     warn_about_other_schedulers,
     write_answer,
 )
-from extender.cli.terminal import ProgressBar
+from extender.cli.terminal import FITS, WAITS, ProgressBar, exit_with
 
 _EPILOG: Final = """\b
 Examples:

@@ -1,4 +1,7 @@
-"""Output to a terminal: text with colours that fits its width, and a progress bar. Pipes and files get plain text."""
+"""Output to a terminal: text with colours that fits its width, and a progress bar. Pipes and files get plain text.
+
+The exit status of commands is here, too.
+"""
 
 import logging
 import os
@@ -10,8 +13,17 @@ import time
 from collections.abc import Callable
 from typing import Final, Self, TextIO
 
+import typer
+
 from extender.basics.visible_text import make_visible
 from extender.logs.klog import LoggingOptions, configure_logging
+
+EXIT_CODE_FLAG: Final = "--exit-code"
+
+FITS: Final = 0
+WAITS: Final = 3
+ERROR: Final = 4
+"""The exit status of the commands that answer a question, for scripts that pass `--exit-code`."""
 
 _BAR_WIDTH: Final = 30
 _MIN_TEXT_WIDTH: Final = 24
@@ -46,6 +58,16 @@ def report_failure(*lines: str, log_format: str = "text", status: int = 1) -> in
         else:
             write_error(text)
     return status
+
+
+def exit_with(status: int, *, enabled: bool) -> None:
+    """End the command with *status* if `--exit-code` was passed.
+
+    Raises:
+        Exit: *enabled* is true, and the status is not 0.
+    """
+    if enabled and status:
+        raise typer.Exit(status)
 
 
 def write_text(text: str, output: TextIO | None = None) -> None:

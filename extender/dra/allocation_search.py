@@ -12,9 +12,10 @@ dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
 
-from extender.api.kinds.devices import ResourceClaim
+from extender.api.kinds.devices import DeviceSelector, ResourceClaim
 from extender.api.kinds.node import Node
 from extender.dra.allocated_devices import AllocatedDevices
+from extender.dra.cel.environment import CompileError, EvaluationError
 from extender.dra.constraints import make_attribute_lookup
 from extender.dra.consumable_capacity import Amount, calculate_consumed_capacities, fits_capacity
 from extender.dra.device_pools import Pool, PoolDevice
@@ -25,8 +26,7 @@ from extender.dra.device_requests import (
     RequestData,
     has_untolerated_taint,
 )
-from extender.dra.device_selectors import match_selectors
-from extender.dra.errors import AllocationError, AllocationTimeoutError
+from extender.dra.errors import AllocationError, AllocationTimeoutError, make_selector_error
 from extender.dra.features import Features
 from extender.dra.resource_slices import DeviceId, SliceDevice
 from extender.dra.search_bounds import ALLOCATION_RESULTS_MAX_SIZE, ClaimAllocation, DeviceIndices, SearchBounds
@@ -336,3 +336,34 @@ class AllocationSearch:
                 allocating_capacity[name] -= amount.nanos
         if not any(allocating_capacity.values()):
             del self._allocating_capacity[device.id]
+
+
+def match_selectors(
+    device: SliceDevice, selectors: Sequence[DeviceSelector], location: str, features: Features
+) -> bool:
+    """Return whether *device* matches all *selectors*.
+
+    For upstream's stable allocator, no device allows multiple allocations.
+
+    *location* is the class or the claim with the selectors, for error messages.
+
+    Raises:
+        AllocationError: a selector is invalid or its evaluation fails.
+
+    Source: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go,
+    allocator.selectorsMatch (1.36).
+    """
+    allow_multiple = device.allow_multiple_allocations and features.needs_non_stable_allocator
+    for number, selector in enumerate(selectors):
+        expression = selector.cel.expression if selector.cel is not None else ""
+        try:
+            if not device.matches_expression(
+                expression, reads_lists=features.reads_list_attributes, allow_multiple=allow_multiple
+            ):
+                return False
+        except CompileError as error:
+            raise AllocationError(f"{location}: selector #{number}: CEL compile error: {error}") from error
+        except EvaluationError as error:
+            explain = features.release.explains_selector_errors
+            raise make_selector_error(location, number, device.id, error, explain=explain) from error
+    return True

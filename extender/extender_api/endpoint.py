@@ -1,10 +1,11 @@
-"""The ASGI application of one verb.
+"""The ASGI application of one verb, and its access log.
 
 A middleware calls it without a search for a route, because a scheduler waits for each response: FastAPI's own route
 with dependencies takes a fifth of a millisecond more (docs/decisions/0005-http-path-for-verbs.md).
 """
 
 import asyncio
+import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,14 +19,19 @@ from starlette.types import Receive, Scope, Send
 
 from extender.api.extender_v1 import FilterResult
 from extender.event_loop.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
-from extender.extender_api import access_log
 from extender.extender_api.body_reader import BodyReader, get_header
 from extender.extender_api.host_priorities import HostPriorities
 from extender.extender_api.limiter import RequestLimiter
 from extender.extender_api.node_names import NodeNames
 from extender.extender_api.request_limits import RequestError
 from extender.metrics.verb_metrics import VerbMetrics
-from extender.serving.http_protocol import TRANSFER_TIMEOUT
+from extender.serving.authentication import get_first_certificate_name
+from extender.serving.http_protocol import CERTIFICATE_EXTENSION, TRANSFER_TIMEOUT
+
+log = logging.getLogger("extender.access")
+
+SUCCESS_LEVEL: Final = logging.INFO - 2
+"""Log level of successful requests, which are logged with `-v=2` or higher. Failed requests are always logged."""
 
 _CLIENT_CLOSED_REQUEST: Final = 499
 """Status code in the metrics if a client closes the connection before its request is read, or does not read a big
@@ -97,7 +103,7 @@ class VerbEndpoint:
         finally:
             seconds = time.perf_counter() - start_time
             self.metrics.observe_request_end(self.name, code, seconds)
-            access_log.log_request(scope, self.name, code, seconds, log_fields)
+            log_request(scope, self.name, code, seconds, log_fields)
 
     async def _handle(self, scope: Scope, receive: Receive, log_fields: dict[str, Any]) -> Sequence[bytes]:
         """Return the response in pieces of JSON, and add fields of the access log to *log_fields*.
@@ -189,3 +195,29 @@ def _check_media_type(scope: Scope) -> None:
     media_type = get_header(scope, b"content-type").partition(b";")[0].strip().lower()
     if media_type != b"application/json":
         raise RequestError(415, "Content-Type: want application/json")
+
+
+def log_request(scope: Scope, verb: str, code: int, seconds: float, fields: dict[str, Any]) -> None:
+    """Log one request in the access log, with caller, pod and status code.
+
+    *seconds* count from the request's headers to the end of the response. *fields* are further log fields: pod, body
+    sizes, error.
+    """
+    level = SUCCESS_LEVEL if code == 200 and not fields.get("err") else logging.INFO
+    if not log.isEnabledFor(level):
+        return
+    certificate = scope.get("extensions", {}).get(CERTIFICATE_EXTENSION)
+    client = scope.get("client")
+    log.log(
+        level,
+        "request",
+        extra={
+            "verb": verb,
+            "path": scope["path"],
+            "code": code,
+            "milliseconds": round(seconds * 1000, 3),
+            "from": f"{client[0]}:{client[1]}" if client else "",
+            "user": get_first_certificate_name(certificate) if certificate else "",
+            **fields,
+        },
+    )

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
-from extender.api.extender_v1 import FilterResult, MetaVictims, PreemptionResult
+from extender.api.extender_v1 import FilterResult, MetaPod, MetaVictims, PreemptionResult
 from extender.api.kinds.pod import Pod
 from extender.api.pod_limits import get_resource_names
 from extender.cache.cache import Cache
@@ -32,11 +32,10 @@ from extender.extender_api.payloads import ExtenderArgs, PreemptionArgs
 from extender.extender_api.request_limits import RequestError, check_resource_names
 from extender.extender_api.requested_nodes import RequestedNodes, add_requested_nodes, find_nodes_by_name
 from extender.extender_api.score_scaling import ScoreRange, scale_totals
-from extender.extender_api.victim_payloads import build_accepted_victims, extract_victim_uids
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
 from extender.metrics.verb_metrics import VerbMetrics
-from extender.preemption.extender_victims import review_victims
+from extender.preemption.extender_victims import ReviewedVictims, review_victims
 
 NO_NODES_MESSAGE = "neither Nodes nor NodeNames are set; want one of them"
 NO_VICTIMS_MESSAGE = "neither NodeNameToVictims nor NodeNameToMetaVictims are set; want one of them"
@@ -337,3 +336,37 @@ def _filter_nodes(pod: PodInfo, profile: Profile, requested_nodes: RequestedNode
     if diagnosis.pre_filter_run.status is not None:
         return reasons_from_status(diagnosis.pre_filter_run.status, requested_nodes)
     return reasons_from_diagnosis(diagnosis, requested_nodes)
+
+
+async def extract_victim_uids(offered_victims: Mapping[str, MetaVictims]) -> dict[str, tuple[str, ...]]:
+    """Return the uids of the victims by node name."""
+    victim_uids: dict[str, tuple[str, ...]] = {}
+    async for name, victims in iterate_cooperatively(offered_victims.items()):
+        victim_uids[name] = tuple([pod.uid for pod in victims.pods])
+    return victim_uids
+
+
+def build_accepted_victims(
+    reviewed_victims: ReviewedVictims, offered_victims: Mapping[str, MetaVictims]
+) -> dict[str, MetaVictims]:
+    """Return the victims by node name in the result of preempt.
+
+    They are *reviewed_victims*, with the *offered_victims* of the request that are not in the cache. Victims are sorted
+    by importance, highest first, because kube-scheduler expects the most important one first. Pods that are not in the
+    cache come last. PDB violations are counted again. If a victim is not in the cache, the count is at least that of
+    the request, because that pod may violate a budget.
+
+    Source: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreemption (1.36).
+    """
+    victims: dict[str, MetaVictims] = {}
+    for name, candidate in reviewed_victims.candidates.items():
+        unknown_uids = reviewed_victims.unknown_uids.get(name, ())
+        uids = (*(victim.uid for victim in candidate.victims), *unknown_uids)
+        num_pdb_violations = (
+            max(candidate.num_pdb_violations, offered_victims[name].num_pdb_violations)
+            if unknown_uids
+            else candidate.num_pdb_violations
+        )
+        if uids:
+            victims[name] = MetaVictims(tuple(map(MetaPod, uids)), num_pdb_violations)
+    return victims

@@ -8,7 +8,9 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from extender.api.coscheduling import set_scheduling_group
+from msgspec import structs
+
+from extender.api.coscheduling import make_pod_group, set_scheduling_group
 from extender.api.kinds.devices import DeviceTaintRule, ResourceSlice
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
@@ -19,11 +21,11 @@ from extender.api.requests import PodResourcesOptions, requests_more
 from extender.api.scheme import KINDS
 from extender.cache.cache import Cache, PodOrNode
 from extender.cache.device_classes import get_class_by_resource
+from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import AssignedPodInfo
 from extender.config.feature_gates import FeatureGates
 from extender.dra.device_taint_rules import apply_taint_rules
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
-from extender.scheduler.coscheduling_groups import find_group_with_new_priority, make_watched_pod_group
 
 _RESOURCE_BY_NAME: Final = {resource.value.rpartition("/")[2]: resource for resource in EventResource}
 
@@ -325,3 +327,32 @@ def find_pod_events(old: Pod, new: Pod, gates: FeatureGates) -> list[ClusterEven
     )
     changes = [action for action, is_changed in actions if is_changed] or [ActionType.UPDATE]
     return [make_pod_event(release, resource, action, old, new) for action in changes]
+
+
+def make_watched_pod_group(group: CoschedulingPodGroup, cache: Cache) -> PodGroup:
+    """Return *group* with the priority of its first member in *cache*, and with the status that it has in *cache*.
+
+    The status has the condition of the last attempt, which is not written to the API server.
+    """
+    key = f"{group.metadata.namespace}/{group.metadata.name}"
+    known_group = cache.get_object(PodGroup, key)
+    with cache.read() as snapshot:
+        members = snapshot.pod_group(key)
+        pods = (*members.pending.values(), *(pod.pod for pod in members.assigned.values()))
+    pod_group = make_pod_group(group, pods[0].spec.priority if pods else None)
+    if known_group is None or known_group.metadata.uid != group.metadata.uid:
+        return pod_group
+    return structs.replace(pod_group, status=known_group.status)
+
+
+def find_group_with_new_priority(pod: Pod, cache: Cache) -> PodGroup | None:
+    """Return the group of *pod* with the priority of *pod*, which will be its first member; None: no change."""
+    key = get_pod_group_key(pod)
+    if key is None:
+        return None
+    group = cache.get_object(PodGroup, key)
+    with cache.read() as snapshot:
+        has_members = bool(snapshot.pod_group(key).count)
+    if group is None or has_members or group.spec.priority == pod.spec.priority:
+        return None
+    return structs.replace(group, spec=structs.replace(group.spec, priority=pod.spec.priority))

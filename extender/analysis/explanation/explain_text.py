@@ -1,7 +1,7 @@
 """Format the explanation of a pod as text: rejections and suggestions, or the best nodes with their scores."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from extender.analysis.explanation.assigned_pod import AssignedNode
@@ -12,18 +12,28 @@ from extender.analysis.explanation.explain_json import (
 )
 from extender.analysis.explanation.near_misses import MAX_EXAMINED_NODES, find_near_misses
 from extender.analysis.explanation.plain_reasons import summarize_rejections
-from extender.analysis.explanation.unbound_claims import format_unbound_claim_lines
 from extender.analysis.text_table import format_count, format_table, join_first
+from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from extender.cache.snapshot import Snapshot
 from extender.cycle.explain_pod import PodExplanation
 from extender.cycle.score import Ranking
 from extender.framework.status import Status
 from extender.preemption.plan import Candidate
+from extender.volumes.claims import (
+    BIND_COMPLETED,
+    WAIT_FOR_FIRST_CONSUMER,
+    get_claim_class,
+    get_volume_class,
+    is_fully_bound,
+    resolve_claim_uses,
+)
 
 _MAX_NEAR_MISSES: Final = 5
 _MAX_BEST_NODES: Final = 3
 _MAX_ALIKE_PODS: Final = 2
 _MAX_CANDIDATES: Final = 5
+_VOLUME_BINDING: Final = "VolumeBinding"
+_AVAILABLE: Final = "Available"
 _ERROR_LINE: Final = (
     "  is not scheduled: an error ends the attempt; the pod is retried after a while (reason SchedulerError)"
 )
@@ -79,7 +89,7 @@ def _format_infeasible_lines(explanation: PodExplanation, snapshot: Snapshot) ->
     node_count = format_count(len(explanation.node_names), "node")
     lines = [f"  fits on none of {node_count}" + (f": {summary}" if summary else ""), f"  {explanation.message}"]
     lines += _format_pre_filter_lines(explanation)
-    lines += format_unbound_claim_lines(explanation, snapshot)
+    lines += _format_unbound_claim_lines(explanation, snapshot)
     lines += format_preemption_lines(explanation)
     lines += _format_rejection_table(explanation)
     near_misses = find_near_misses(explanation, snapshot, _MAX_NEAR_MISSES)
@@ -252,3 +262,41 @@ def _make_candidate_sort_key(candidate: Candidate) -> tuple[int, int, str]:
 def _make_candidate_row(candidate: Candidate) -> tuple[str, ...]:
     names = [victim.key for victim in candidate.victims]
     return candidate.node_name, str(len(names)), str(candidate.num_pdb_violations), join_first(names)
+
+
+def _format_unbound_claim_lines(explanation: PodExplanation, snapshot: Snapshot) -> list[str]:
+    """Return a line for each reason why a claim cannot be bound, or no lines if VolumeBinding accepts the pod."""
+    if not _is_rejected_by_volume_binding(explanation):
+        return []
+    pod = explanation.pod
+    lines: list[str] = []
+    for _, _, key in resolve_claim_uses(pod.pod, pod.signature.volume_uses.claims):
+        claim = snapshot.get_object(PersistentVolumeClaim, key)
+        if claim is not None and not is_fully_bound(claim):
+            lines += [f"    {key}: {obstacle}" for obstacle in _describe_obstacles(claim, snapshot)]
+    return ["", "  Claims without a volume", *lines] if lines else []
+
+
+def _is_rejected_by_volume_binding(explanation: PodExplanation) -> bool:
+    status = explanation.diagnosis.pre_filter_run.status if explanation.diagnosis else None
+    if status is not None:
+        return status.plugin == _VOLUME_BINDING
+    return any(_VOLUME_BINDING in node_status.rejections for node_status in explanation.nodes.values())
+
+
+def _describe_obstacles(claim: PersistentVolumeClaim, snapshot: Snapshot) -> Iterator[str]:
+    if claim.spec.volume_name:
+        yield f"names {claim.spec.volume_name}, but is not marked as bound; annotate the claim with {BIND_COMPLETED}"
+        return
+    name = get_claim_class(claim)
+    storage_class = snapshot.get_object(StorageClass, name) if name else None
+    if storage_class is None:
+        yield f'there is no StorageClass "{name}"' if name else "it has no StorageClass, so it must be bound beforehand"
+    elif storage_class.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER:
+        yield f'its StorageClass "{name}" binds claims immediately, but this claim is not bound'
+    else:
+        for volume in snapshot.objects(PersistentVolume).values():
+            if get_volume_class(volume) == name and volume.spec.claim_ref is None and volume.status.phase != _AVAILABLE:
+                phase = volume.status.phase
+                phase_text = f"is {phase}" if phase else "has no status.phase"
+                yield f"volume {volume.metadata.name} {phase_text}, but only {_AVAILABLE} volumes are bound"

@@ -13,7 +13,6 @@ import typer
 
 from extender.analysis.input.input_errors import make_input_error
 from extender.analysis.input.input_files import STDIN
-from extender.cli.exit_status import FITS, WAITS
 from extender.cli.live.cluster_options import InputOptions, read_cluster
 from extender.cli.options import OutputFormat
 from extender.cli.planning.cluster_input import warn_about_missing_budgets
@@ -27,7 +26,7 @@ from extender.cli.recording_options import (
     make_offline_runtime,
     redirect_plugin_output,
 )
-from extender.cli.terminal import ProgressBar, write_text
+from extender.cli.terminal import FITS, WAITS, ProgressBar, write_text
 from extender.config.documents import dump_yaml
 from extender.planning.scaling import calculate_pod_changes
 from extender.planning.scenario import ScenarioError

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Final, TypeVar
@@ -14,8 +14,11 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.planning.scenario import Scenario, ScenarioError
 from extender.planning.what_if import WhatIfRunner
-from extender.ui.what_if.maps_document import make_maps_document
+from extender.ui.cluster_document import make_groups, make_use_document
 from extender.ui.what_if.question import Question, make_configuration, make_scenario
+
+ABSENT: Final = -2
+"""The use of a node that does not exist before or after the changes."""
 
 MAX_BUSY_SECONDS: Final = 30.0
 """The limit of the computing time of a question. A longer one is for the command line."""
@@ -140,3 +143,44 @@ class WhatIfAnswers:
                 start_time = perf_counter()
         finally:
             steps.close()
+
+
+def make_maps_document(before: Snapshot, after: Snapshot) -> dict[str, Any]:
+    """Return the document of the two maps of the page, before and after the changes, as plain values.
+
+    `nodes` has the names of the nodes that exist before or after the changes, and `groups` their groups, as in
+    `make_cluster_document`. `before` and `after` have the lists of that document for these nodes: `use` by resource,
+    `pods` and `unschedulable`. A node that does not exist has the use `ABSENT`.
+    """
+    new_nodes = [node for node in after.nodes if before.row(node.metadata.name) is None]
+    # A node in both has the labels and taints that it has after the changes.
+    rows = [after.row(node.metadata.name) for node in before.nodes]
+    nodes = [
+        *(old if row is None else after.nodes[row] for old, row in zip(before.nodes, rows, strict=True)),
+        *new_nodes,
+    ]
+    names = [node.metadata.name for node in nodes]
+    documents = {"before": make_use_document(before), "after": make_use_document(after)}
+    resources = list(dict.fromkeys(resource for document in documents.values() for resource in document["use"]))
+    return {
+        "nodes": names,
+        "groups": make_groups(nodes),
+        "resources": resources,
+        **{side: _select(document, names, resources) for side, document in documents.items()},
+    }
+
+
+def _select(document: Mapping[str, Any], names: Sequence[str], resources: Sequence[str]) -> dict[str, Any]:
+    """Return the lists of *document* for the nodes *names*."""
+    positions = {name: position for position, name in enumerate(document["nodes"])}
+    order = [positions.get(name) for name in names]
+
+    def select(values: Sequence[Any], missing: Any) -> list[Any]:
+        return [missing if position is None else values[position] for position in order]
+
+    no_use = [-1] * len(document["nodes"])
+    return {
+        "use": {resource: select(document["use"].get(resource, no_use), ABSENT) for resource in resources},
+        "pods": select(document["pods"], 0),
+        "unschedulable": select(document["unschedulable"], missing=False),
+    }

@@ -8,7 +8,7 @@ from extender.api.codec import from_builtins
 from extender.api.kinds.devices import DeviceSelector, ResourceSlice
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37
-from extender.dra.device_selectors import match_selectors
+from extender.dra.allocation_search import match_selectors
 from extender.dra.errors import AllocationError
 from extender.dra.features import make_features
 from extender.dra.resource_slices import CompiledSlice

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.extender_api.access_log import SUCCESS_LEVEL, log_request
+from extender.extender_api.endpoint import SUCCESS_LEVEL, log_request
 
 SCOPE = {"path": "/filter", "client": ("10.0.0.1", 4711)}
 

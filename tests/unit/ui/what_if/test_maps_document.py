@@ -1,6 +1,6 @@
 """The document of the two maps: the same nodes before and after the changes."""
 
-from extender.ui.what_if.maps_document import make_maps_document
+from extender.ui.what_if.answers import make_maps_document
 from tests.build import make_cluster, make_node, make_pod
 
 SIZE = {"cpu": "4", "pods": "10"}
