@@ -6,9 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from extender.analysis.required_kinds import get_plural
-from extender.analysis.resource_format import format_amount, format_percent
 from extender.analysis.simulate import PodPlacement, Simulation
-from extender.analysis.text_table import format_count, format_table, join_first
+from extender.analysis.text_table import format_amount, format_count, format_percent, format_table, join_first
 from extender.analysis.utilization import PODS_RESOURCE, ClusterUsage
 from extender.answers.reason_codes import list_reason_codes
 from extender.answers.simulation import NodeUse

@@ -1,7 +1,12 @@
-"""Format text tables with aligned columns, and counts with their nouns."""
+"""Format text: tables with aligned columns, counts with their nouns, and amounts: `500m` of CPU, `1.5Gi` of memory."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 from unicodedata import combining, east_asian_width
+
+_UNITS: Final = (("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10))
+_MIN_MILLI_CPU_SHOWN_IN_CORES: Final = 10_000
+_RESOURCES_IN_BYTES: Final = ("memory", "ephemeral-storage")
 
 
 def format_table(rows: Sequence[Sequence[str]], *, right_aligned: Sequence[int] = (), indent: str = "  ") -> list[str]:
@@ -42,3 +47,30 @@ def join_first(names: Sequence[str], limit: int = 3) -> str:
 def format_count(number: int, noun: str) -> str:
     """Return a count with its noun: `1 node`, `2 nodes`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def format_amount(resource: str, amount: int) -> str:
+    """Return an amount as short text.
+
+    Args:
+        resource: the name of the resource.
+        amount: the amount in base units: milli-CPU, bytes (memory, storage, huge pages), or a count. Bytes are shown in
+            the largest possible unit, with at most two decimals.
+    """
+    if amount < 0:
+        return f"-{format_amount(resource, -amount)}"
+    if resource == "cpu":
+        if amount % 1000 and amount < _MIN_MILLI_CPU_SHOWN_IN_CORES:
+            return f"{amount}m"
+        return f"{amount / 1000:.3f}".rstrip("0").rstrip(".")
+    if resource not in _RESOURCES_IN_BYTES and not resource.startswith("hugepages-"):
+        return str(amount)
+    for unit, bits in _UNITS:
+        if amount >= 1 << bits:
+            return f"{amount / (1 << bits):.2f}".rstrip("0").rstrip(".") + unit
+    return str(amount)
+
+
+def format_percent(part: int, whole: int) -> str:
+    """Return the fraction *part* / *whole* in percent without decimals, or a dash if *whole* is 0."""
+    return f"{100 * part / whole:.0f}%" if whole else "-"

@@ -26,6 +26,7 @@ from extender.api.container_requests import (
     sum_effective_requests,
     sum_spec_requests,
 )
+from extender.api.kinds.meta import find_condition
 from extender.api.kinds.pod import NodeAllocatableResourceClaimStatus, Pod
 from extender.api.label_syntax import is_qualified_name
 from extender.api.quantity import Quantity
@@ -331,3 +332,12 @@ def _apply_pod_level_requests(
     for name in effective_requests if options.maximum_of_sums else spec_requests:
         if is_pod_level_resource(name):
             total[name] = effective_requests.get(name, quantity.ZERO)
+
+
+def is_resize_deferred(pod: Pod) -> bool:
+    """Return whether the kubelet deferred the resize of *pod*, because its node has too few free resources now.
+
+    Source: component-helpers/resource/helpers.go, IsPodResizeDeferred (1.37).
+    """
+    condition = find_condition(pod.status.conditions, "PodResizePending")
+    return condition is not None and condition.reason == "Deferred"

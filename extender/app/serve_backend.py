@@ -45,8 +45,7 @@ from extender.metrics.process_families import CLIENT_FAMILIES
 from extender.metrics.reload_metrics import ReloadMetrics
 from extender.metrics.staleness_collector import StalenessCollector
 from extender.metrics.verb_metrics import VerbMetrics
-from extender.scheduler.api_writer import do_nothing
-from extender.scheduler.leadership import AlwaysLeader
+from extender.scheduler.api_writer import AlwaysLeader, do_nothing
 from extender.serving.diagnostics_app import add_verbosity_route
 from extender.serving.health import Health
 

@@ -39,11 +39,10 @@ from extender.metrics.scheduler_metrics import SchedulerMetrics
 from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
 from extender.queueing.scheduling_queue import SchedulingQueue
-from extender.scheduler.api_writer import ApiWriter, EventRecorder
+from extender.scheduler.api_writer import AlwaysLeader, ApiWriter, EventRecorder, Leadership
 from extender.scheduler.context import SchedulerContext
 from extender.scheduler.event_handlers import ClusterEventDispatcher
 from extender.scheduler.event_timing import TimedEventHandler
-from extender.scheduler.leadership import AlwaysLeader, Leadership
 from extender.scheduler.scheduler import Scheduler
 
 log = logging.getLogger("extender")

@@ -1,5 +1,7 @@
 """Connections of all our clients: idle ones are kept for a minute, and those with unread responses are aborted.
 
+Bodies of responses are read whole within a limit, or with pauses between the chunks.
+
 A TLS connection that is closed waits for the peer's close_notify. If the peer is stopped or slow, the socket stays
 open after its `aiohttp.ClientSession` was closed. So connections with unread data are aborted instead.
 
@@ -18,6 +20,7 @@ from typing import Final
 import aiohttp
 
 from extender.basics.tls_reads import limit_reads
+from extender.client.errors import ResponseTooLargeError
 
 KEEPALIVE_SECONDS: Final = 60.0
 """Seconds for which an idle connection is kept."""
@@ -152,3 +155,36 @@ class PendingRequests:
         self.count -= 1
         if self.count == MAX_PENDING_REQUESTS - 1:
             self.on_capacity()
+
+
+async def pause_reading(response: aiohttp.ClientResponse, seconds: float) -> None:
+    """Stop reading a body for *seconds*. Data collects in the kernel, and is then read in one piece."""
+    connection = response.connection
+    transport = connection.transport if connection is not None else None
+    if transport is None:  # the whole body has arrived
+        return
+    transport.pause_reading()
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        if not transport.is_closing():
+            transport.resume_reading()
+
+
+async def read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
+    """Return the whole body.
+
+    Raises:
+        ResponseTooLargeError: the body has more than *max_bytes*.
+        aiohttp.ClientError: the connection broke.
+    """
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > max_bytes:
+            raise ResponseTooLargeError(
+                f"{response.method} {response.url.path}: a response of more than {max_bytes} bytes"
+            )
+        chunks.append(chunk)
+    return b"".join(chunks)

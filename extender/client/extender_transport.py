@@ -16,8 +16,7 @@ from yarl import URL
 
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
 from extender.basics.private_keys import load_pair
-from extender.client.body_stream import read_body
-from extender.client.connections import abort_unread, make_client_context, make_connector
+from extender.client.connections import abort_unread, make_client_context, make_connector, read_body
 from extender.client.errors import InvalidResponseError
 from extender.client.proxies import find_proxy
 from extender.config.errors import ConfigError, FieldError

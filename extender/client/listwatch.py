@@ -10,7 +10,7 @@ import msgspec
 
 from extender.api.codec import DecodeError, decode
 from extender.api.kinds.meta import KubernetesObject, KubernetesStruct
-from extender.client.body_stream import read_body
+from extender.client.connections import read_body
 from extender.client.errors import ApiError, GoneError, InvalidResponseError, NotFoundError, ResponseTooLargeError
 from extender.client.node_heartbeats import HeartbeatDetector
 from extender.client.rest_mapping import Endpoint

@@ -20,8 +20,7 @@ import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
-from extender.client.body_stream import read_body
-from extender.client.connections import PendingRequests, RecoverySignal, abort_unread, make_connector
+from extender.client.connections import PendingRequests, RecoverySignal, abort_unread, make_connector, read_body
 from extender.client.credentials import ActiveConfig, Credentials
 from extender.client.errors import (
     ApiError,

@@ -15,7 +15,7 @@ import msgspec
 
 from extender.api.codec import DecodeError, decode
 from extender.api.kinds.meta import KubernetesObject
-from extender.client.body_stream import pause_reading
+from extender.client.connections import pause_reading
 from extender.client.errors import ApiError, ApiStatus, InvalidResponseError, UnreachableError, make_error_from_status
 from extender.client.listwatch import ListWatch
 from extender.client.rate_limit import Jitter

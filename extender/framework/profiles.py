@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from extender.api.pod_resize import is_resize_deferred
+from extender.api.requests import is_resize_deferred
 from extender.cache.pod_info import PodInfo
 from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.framework.extension_points import (

@@ -12,7 +12,7 @@ from typing import Final
 
 from extender.config.releases import Release
 from extender.metrics.families import MetricFamily, Stability, counter, exponential_buckets, gauge, histogram
-from extender.metrics.workload_families import PLACEMENT_FAMILIES, PREEMPTION_FAMILIES_OF_WORKLOADS
+from extender.metrics.scheduler_families import PLACEMENT_FAMILIES, PREEMPTION_FAMILIES_OF_WORKLOADS
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,9 @@
 from statistics import pstdev
 from typing import Any, Final
 
-from extender.analysis.resource_format import format_amount, format_percent
 from extender.analysis.simulate import PodPlacement
 from extender.analysis.simulation_text import make_placement_values
-from extender.analysis.text_table import format_count, format_table
+from extender.analysis.text_table import format_amount, format_count, format_percent, format_table
 from extender.analysis.utilization import PODS_RESOURCE, ClusterUsage
 from extender.planning.compare import Comparison, Outcome
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from extender.analysis.resource_format import format_percent
-from extender.analysis.text_table import format_count, format_table
+from extender.analysis.text_table import format_count, format_percent, format_table
 
 _MAX_ROWS: Final = 20
 

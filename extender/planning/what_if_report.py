@@ -6,8 +6,14 @@ from typing import Any, Final
 
 import msgspec
 
-from extender.analysis.resource_format import format_amount, format_percent
-from extender.analysis.text_table import format_count, format_section, format_table, join_first
+from extender.analysis.text_table import (
+    format_amount,
+    format_count,
+    format_percent,
+    format_section,
+    format_table,
+    join_first,
+)
 from extender.answers.planning import ScenarioOutcome, Totals, WaitingPodResult
 
 _format_section: Final = partial(format_section, max_lines=10)

@@ -61,9 +61,8 @@ from extender.framework.status import SUCCESS, Code, Status, error_status, unres
 from extender.preemption.candidates import CandidateLimit, find_candidates
 from extender.preemption.eligibility import get_ineligibility_reason
 from extender.preemption.group_victims_on_node import has_group_victims
-from extender.preemption.plan import PreemptionPlan, describe_placement
+from extender.preemption.plan import PreemptionPlan, describe_placement, select_candidate
 from extender.preemption.pod_group_preemption import preempt_for_failed_group, preempt_for_pod_group
-from extender.preemption.select_candidate import select_candidate
 
 _PREFIX = "preemption: "
 _NOT_HELPFUL = "Preemption is not helpful for scheduling"

@@ -19,7 +19,7 @@ DeferredPodScheduling.Permit, DeferredPodScheduling.EventsToRegister (1.37).
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-from extender.api.pod_resize import is_resize_deferred
+from extender.api.requests import is_resize_deferred
 from extender.cache.node_matching import match_names
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot

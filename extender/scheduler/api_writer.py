@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Final
+from typing import Final, Protocol
 
 from extender.api.codec import DecodeError, decode
 from extender.api.kinds.meta import KubernetesObject
@@ -36,7 +36,6 @@ from extender.client.writer import (
 )
 from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.framework.api_plan import ApiCall, ignore_version
-from extender.scheduler.leadership import Leadership
 
 _STRATEGIC_MERGE_KINDS: Final = ("Pod", "PodGroup")
 """Kinds whose status gets a strategic merge patch, which keeps the conditions of other writers."""
@@ -44,6 +43,21 @@ _STRATEGIC_MERGE_KINDS: Final = ("Pod", "PodGroup")
 _CONFLICT_RETRIES: Final = 4
 _CONFLICT_RETRY_DELAY: Final = 0.01
 """Seconds after a conflict. Source: client-go/util/retry/util.go, DefaultRetry (1.37)."""
+
+
+class Leadership(Protocol):
+    """Whether this process is the leader. Only the leader writes to the API server."""
+
+    def may_act(self) -> bool:
+        """Return whether this process may bind and evict now. The call is cheap, because it precedes each write."""
+
+
+class AlwaysLeader:
+    """The leadership of a process without leader election, which may always write."""
+
+    def may_act(self) -> bool:
+        """Return True."""
+        return True
 
 
 def do_nothing(*_: object) -> None:

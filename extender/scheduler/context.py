@@ -16,10 +16,9 @@ from extender.framework.profiles import Profile
 from extender.framework.waiting_pods import WaitingPods
 from extender.metrics.scheduler_metrics import SchedulerMetrics
 from extender.queueing.scheduling_queue import SchedulingQueue
-from extender.scheduler.api_writer import ApiWriter, EventRecorder
+from extender.scheduler.api_writer import ApiWriter, EventRecorder, Leadership
 from extender.scheduler.attempt_history import AttemptHistory
 from extender.scheduler.binder import skip_freshness_check
-from extender.scheduler.leadership import Leadership
 
 log = logging.getLogger("extender.scheduler")
 

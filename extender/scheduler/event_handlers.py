@@ -16,8 +16,7 @@ from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import CoschedulingPodGroup, PodGroup
-from extender.api.pod_resize import is_resize_deferred
-from extender.api.requests import PodResourcesOptions, requests_more
+from extender.api.requests import PodResourcesOptions, is_resize_deferred, requests_more
 from extender.api.scheme import KINDS
 from extender.cache.cache import Cache, PodOrNode
 from extender.cache.device_classes import get_class_by_resource

@@ -12,8 +12,7 @@ from extender.client.extender import HttpExtender, NodeVictims
 from extender.client.extender_transport import ExtenderError
 from extender.framework.extension_points import PostFilterResult
 from extender.framework.status import error_status, unschedulable_status
-from extender.preemption.plan import Candidate, PreemptionPlan, describe_placement
-from extender.preemption.select_candidate import select_candidate
+from extender.preemption.plan import Candidate, PreemptionPlan, describe_placement, select_candidate
 from extender.scheduler.context import log
 
 _PREFIX = "preemption: "

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from extender.api.kinds.pod import Pod
-from extender.api.pod_resize import is_resize_deferred
+from extender.api.requests import is_resize_deferred
 from extender.cache.pod_info import AssignedPodInfo
 from extender.client.errors import ApiError, ConflictError, FencedError, NotFoundError, ServerError, UnreachableError
 from extender.client.events import truncate_note

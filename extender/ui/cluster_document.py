@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from extender.analysis.resource_format import format_amount, format_percent
+from extender.analysis.text_table import format_amount, format_percent
 from extender.analysis.utilization import get_resource_amounts, sum_amounts
 from extender.api.kinds.node import Node
 from extender.cache.snapshot import Snapshot

@@ -3,7 +3,7 @@
 from operator import itemgetter
 from typing import Any
 
-from extender.analysis.resource_format import format_amount, format_percent
+from extender.analysis.text_table import format_amount, format_percent
 from extender.cache.snapshot import Snapshot
 from extender.ui.cluster_document import sort_resources
 

@@ -14,7 +14,7 @@ from extender.analysis.pending_pods import list_pending_pods, nominate_pending_p
 from extender.analysis.pod_group_outcome import PodGroupOutcome, PodGroupSimulator
 from extender.analysis.recorded_cluster import load_cache, parse_recording
 from extender.api.kinds.pod import Pod
-from extender.api.pod_resize import is_resize_deferred
+from extender.api.requests import is_resize_deferred
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.cache.pod_groups import get_pod_group_key

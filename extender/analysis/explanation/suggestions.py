@@ -6,8 +6,7 @@ Each `_explain` function handles the reasons of one built-in plugin. Reasons of 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from extender.analysis.resource_format import format_amount
-from extender.analysis.text_table import join_first
+from extender.analysis.text_table import format_amount, join_first
 from extender.api.kinds.node import Node
 from extender.api.matching import Requirement
 from extender.api.tolerations import find_untolerated_taint

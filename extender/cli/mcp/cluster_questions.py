@@ -10,8 +10,7 @@ import msgspec
 from extender.analysis.pod_selection import PodSelection
 from extender.analysis.recorded_cluster import Recording, parse_recording
 from extender.analysis.required_kinds import get_plural
-from extender.analysis.resource_format import format_amount, format_percent
-from extender.analysis.text_table import format_count, format_table
+from extender.analysis.text_table import format_amount, format_count, format_percent, format_table
 from extender.analysis.utilization import PODS_RESOURCE, calculate_cluster_usage
 from extender.answers.planning import FitCount
 from extender.answers.schema_version import AnswerKind, make_answer

@@ -9,9 +9,14 @@ from typing import Final
 from extender.api.kinds.devices import DeviceClass
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.api.pod_resize import is_resize_deferred
 from extender.api.quantity import to_base_units
-from extender.api.requests import PodResourcesOptions, is_dra_extended_resource, is_scalar_resource, pod_requests
+from extender.api.requests import (
+    PodResourcesOptions,
+    is_dra_extended_resource,
+    is_resize_deferred,
+    is_scalar_resource,
+    pod_requests,
+)
 from extender.cache.device_classes import IMPLICIT_RESOURCE_PREFIX
 from extender.cache.pod_info import PodInfo
 from extender.config.feature_gates import FeatureGates

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from extender.analysis.resource_format import format_amount, format_percent
+from extender.analysis.text_table import format_amount, format_percent
 from extender.answers.planning import ScenarioOutcome
 from extender.planning.what_if_report import format_summary, make_what_if_values
 from extender.ui.cluster_document import sort_resources

@@ -2,8 +2,7 @@
 
 import pytest
 
-from extender.analysis.resource_format import format_amount, format_percent
-from extender.analysis.text_table import format_count, format_table
+from extender.analysis.text_table import format_amount, format_count, format_percent, format_table
 
 
 @pytest.mark.parametrize(

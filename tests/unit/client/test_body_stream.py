@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from extender.client.body_stream import pause_reading
+from extender.client.connections import pause_reading
 from extender.client.errors import InvalidResponseError, UnreachableError
 from extender.client.transport import Request
 from tests.unit.client.scripted_server import CUT, SILENCE, Reply, ScriptedServer, Stream, open_transport

@@ -5,8 +5,7 @@ from random import Random
 import pytest
 
 from extender.cache.pod_info import AssignedPodInfo
-from extender.preemption.plan import Candidate
-from extender.preemption.select_candidate import select_candidate
+from extender.preemption.plan import Candidate, select_candidate
 from tests.build import make_cluster
 from tests.unit.preemption.builders import make_candidate, make_small_node, make_victim
 

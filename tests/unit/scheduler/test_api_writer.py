@@ -13,8 +13,7 @@ from extender.client.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from extender.client.writer import BindOutcome
 from extender.framework.api_plan import ApiCall
 from extender.plugins.default_binder import DefaultBinder
-from extender.scheduler.api_writer import ApiWriter, EventRecorder, PodEvent
-from extender.scheduler.leadership import AlwaysLeader
+from extender.scheduler.api_writer import AlwaysLeader, ApiWriter, EventRecorder, PodEvent
 from extender.scheduler.status_patches import make_delete_call, make_nomination_patch
 from tests.build import make_cluster, make_pod
 from tests.unit.client.virtual_time import run as run_virtually

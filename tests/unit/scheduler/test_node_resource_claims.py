@@ -12,8 +12,7 @@ from extender.client.transport import STRATEGIC_MERGE_PATCH
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36
 from extender.framework.api_plan import ApiCall
-from extender.scheduler.api_writer import ApiWriter
-from extender.scheduler.leadership import AlwaysLeader
+from extender.scheduler.api_writer import AlwaysLeader, ApiWriter
 from tests.build import make_node, make_pod
 from tests.unit.dra.builders import make_claim, make_device_class, make_slice
 from tests.unit.scheduler.builders import SchedulerHarness

@@ -12,7 +12,7 @@ from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_37
 from extender.framework.api_plan import ApiCall
 from extender.framework.status import SUCCESS, Status, error_status, unschedulable_status
-from extender.scheduler.pod_group_conditions import PodGroupConditionWriter
+from extender.scheduler.pod_groups import PodGroupConditionWriter
 from tests.pod_group_builders import make_pod_group
 from tests.unit.scheduler.builders import SchedulerHarness
 
