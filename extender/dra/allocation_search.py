@@ -87,14 +87,15 @@ class AllocationSearch:
 
         Raises:
             AllocationError: a selector or a node selector is invalid or its evaluation fails.
+            AllocationTimeoutError: the timeout is exceeded.
         """
         if device.device.binding_conditions and not self._features.device_binding_and_status:
             return False
         device_class = request.device_class
         location = f"class {device_class.metadata.name}"
-        if not match_selectors(device, device_class.spec.selectors, location, self._features):
+        if not match_selectors(device, device_class.spec.selectors, location, self._features, self._timed_out):
             return False
-        if not match_selectors(device, request.selectors, f"claim {claim.key}", self._features):
+        if not match_selectors(device, request.selectors, f"claim {claim.key}", self._features, self._timed_out):
             return False
         return not device.slice.per_device_node_selection or device.node_selection.matches(self._node)
 
@@ -339,22 +340,30 @@ class AllocationSearch:
 
 
 def match_selectors(
-    device: SliceDevice, selectors: Sequence[DeviceSelector], location: str, features: Features
+    device: SliceDevice,
+    selectors: Sequence[DeviceSelector],
+    location: str,
+    features: Features,
+    timed_out: Callable[[], bool] = lambda: False,
 ) -> bool:
     """Return whether *device* matches all *selectors*.
 
     For upstream's stable allocator, no device allows multiple allocations.
 
-    *location* is the class or the claim with the selectors, for error messages.
+    *location* is the class or the claim with the selectors, for error messages. *timed_out* returns whether the search
+    must end; an evaluation may take a tenth of a second.
 
     Raises:
         AllocationError: a selector is invalid or its evaluation fails.
+        AllocationTimeoutError: the search timed out.
 
     Source: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go,
     allocator.selectorsMatch (1.36).
     """
     allow_multiple = device.allow_multiple_allocations and features.needs_non_stable_allocator
     for number, selector in enumerate(selectors):
+        if timed_out():
+            raise AllocationTimeoutError("timed out")
         expression = selector.cel.expression if selector.cel is not None else ""
         try:
             if not device.matches_expression(

@@ -132,3 +132,15 @@ def test_a_search_ends_at_its_timeout() -> None:
     with pytest.raises(AllocationTimeoutError):
         allocator.allocate(claims, cluster.nodes[0], allocator.make_timeout_check(5))
     assert allocator.allocate(claims, cluster.nodes[0]) is not None
+
+
+def test_a_search_ends_at_its_timeout_between_two_evaluations_of_selectors() -> None:
+    """An evaluation may take a tenth of a second, so those on all devices of a node may exceed the timeout."""
+    cluster = make_cluster_with_devices({"slices": [{"devices": {f"d{n}": {} for n in range(20)}}]}).snapshot()
+    allocator = make_allocator()
+    allocator._clock = JumpingClock()
+    allocator.sync(cluster)
+    claims = allocator.prepare([make_claim("c", {"r": {"selectors": ["device.driver == 'other'"]}})])
+    with pytest.raises(AllocationTimeoutError):
+        allocator.allocate(claims, cluster.nodes[0], allocator.make_timeout_check(5))
+    assert allocator.allocate(claims, cluster.nodes[0]) is None

@@ -42,12 +42,13 @@ PAIRS = [{"matchAttribute": "gpu.example.com/root", "requests": [f"g{n}", f"n{n}
                      id="21 devices in three requests, of which there are 20"),
         pytest.param({"claims": [{**{f"g{n}": GPU for n in range(4)}, **{f"n{n}": NIC for n in range(4)}}],
                       "constraints": PAIRS, "gpus": 8}, 1000, id="four pairs, of which there are three"),
-        pytest.param({"claims": [{"g": {"count": 4}, "n": {"allocationMode": "All", **NIC}}], "taken": ["nic-1"]}, 20,
+        pytest.param({"claims": [{"g": {"count": 4}, "n": {"allocationMode": "All", **NIC}}], "taken": ["nic-1"],
+                      "evaluations": 67}, 20,
                      id="a later request for all devices, of which one is in use"),
-        pytest.param({"claims": [{"g": {"count": 4}, "n": {"allocationMode": "All", "selectors": ["false"]}}]},
-                     20, id="a later request for all devices, of which there are none"),
-        pytest.param({"claims": [{"g": {"count": 4, **GPU}, "n": FIRST_AVAILABLE}], "taken": ["nic-1"]},
-                     20, id="a later request with subrequests"),
+        pytest.param({"claims": [{"g": {"count": 4}, "n": {"allocationMode": "All", "selectors": ["false"]}}],
+                      "evaluations": 67}, 20, id="a later request for all devices, of which there are none"),
+        pytest.param({"claims": [{"g": {"count": 4, **GPU}, "n": FIRST_AVAILABLE}], "taken": ["nic-1"],
+                      "evaluations": 3 * 67}, 20, id="a later request with subrequests"),
         pytest.param({"claims": [{"r": {"count": 8}}], "devices": PARTITIONS}, 20,
                      id="eight partitions of a card with counters for seven"),
     ],
@@ -59,8 +60,8 @@ def test_a_search_for_too_many_devices_ends_soon(case: Mapping[str, Any], step_c
     slices = [{**pool, "devices": case.get("devices", devices)}, {**pool, "name": "counters", "counters": CARD}]
     cluster = make_cluster_with_devices({"slices": slices, "taken": case.get("taken", ())}).snapshot()
     allocator = make_allocator(release=RELEASE_1_37)
-    allocator._clock = JumpingClock()  # it advances by a second at each step
+    allocator._clock = JumpingClock()  # it advances by a second at each step, and before each evaluation
     allocator.sync(cluster)
     claims = [make_claim(f"c{n}", raw, constraints=case.get("constraints", ())) for n, raw in enumerate(case["claims"])]
-    timed_out = allocator.make_timeout_check(step_count)
+    timed_out = allocator.make_timeout_check(step_count + case.get("evaluations", 0))
     assert allocator.allocate(allocator.prepare(claims), cluster.nodes[0], timed_out) is None
