@@ -47,6 +47,12 @@ PriorityQueue.flushUnschedulablePodsLeftover (1.36).
 _MIN_WAIT_SECONDS = 0.001
 """Shortest wait for a flush. A timer may fire a moment early, and the loop must not turn until the clock has moved."""
 
+_LONG_ATTEMPT_SECONDS, _PAUSE_SECONDS = 1.0, 0.1
+"""Duration of an attempt after which the loop pauses, and the length of the pause.
+
+An attempt blocks the event loop. The handshake of a health probe and the renewal of the lease need several turns of it.
+"""
+
 
 class Scheduler(EventHandler):
     """Runs the scheduling loop and handles events."""
@@ -74,11 +80,15 @@ class Scheduler(EventHandler):
         while not stop_event.is_set():
             wake_event.clear()
             self.run_periodic_tasks()
+            start = self._context.clock.monotonic()
             while not stop_event.is_set() and self._may_schedule() and await self.schedule_one():
-                if self._context.clock.monotonic() >= self._next_backoff_flush:
+                now = self._context.clock.monotonic()
+                if now >= self._next_backoff_flush:
                     self.run_periodic_tasks()
-                await asyncio.sleep(0)  # lets watches, probes, and the bindings of resumed pods run
+                # Watches, probes, and the bindings of resumed pods run now.
+                await asyncio.sleep(_PAUSE_SECONDS if now - start >= _LONG_ATTEMPT_SECONDS else 0)
                 await wait_for_turn()
+                start = self._context.clock.monotonic()
             seconds_to_flush = self._next_backoff_flush - self._context.clock.monotonic()
             try:
                 await asyncio.wait_for(wake_event.wait(), max(seconds_to_flush, _MIN_WAIT_SECONDS))

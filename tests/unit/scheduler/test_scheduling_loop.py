@@ -68,6 +68,37 @@ def test_a_pod_of_high_priority_leaves_the_backoff_queue_while_other_pods_wait()
     assert names[:10] == ["high", *(f"low-{number}" for number in range(7)), "high", "low-7"]
 
 
+def test_a_request_is_answered_between_two_attempts_that_block_the_event_loop() -> None:
+    """It takes ten turns, a millisecond each, as the TLS handshake of a health probe does."""
+    harness = SchedulerHarness(make_node("n1"))
+    harness.create(*(make_pod(f"web-{number}") for number in range(3)))
+    schedule_one = harness.scheduler.schedule_one
+    answered_before_attempt: list[bool] = []
+
+    async def main() -> None:
+        loop, wake_event, stop_event = current_loop(), asyncio.Event(), asyncio.Event()
+        harness.context.clock = loop
+
+        async def answer() -> None:
+            for _ in range(10):
+                await asyncio.sleep(0.001)
+
+        request = asyncio.create_task(answer())
+
+        async def schedule_one_in_two_seconds() -> bool:
+            answered_before_attempt.append(request.done())
+            if len(answered_before_attempt) == 2:
+                stop_event.set()
+            loop.suspend(2.0)
+            return await schedule_one()
+
+        harness.scheduler.schedule_one = schedule_one_in_two_seconds  # type: ignore[method-assign]
+        await asyncio.wait_for(harness.scheduler.run(wake_event, stop_event), 60)
+
+    run(main())
+    assert answered_before_attempt == [False, True]
+
+
 @pytest.mark.parametrize("start", [1000.0, 1000.9])
 def test_an_idle_loop_retries_at_the_end_of_the_second_in_which_the_backoff_expires(start: float) -> None:
     """Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.waitUntilAlignedWithOrderingWindow (1.36)."""
