@@ -205,6 +205,10 @@ class Cache:
         """Remove an object that is neither a node nor a pod; an unknown key is ignored."""
         self._get_writable_tables().remove_object(kind, key)
 
+    def set_list_version(self, kind: type[KubernetesObject], resource_version: str) -> None:
+        """Record that the cache has the whole list of *kind* at *resource_version*."""
+        self._get_writable_tables().objects.list_versions[kind] = resource_version
+
     def add_or_update_pod(self, pod: Pod) -> None:
         """Add or update a pod from the API server. A pod that was assumed is confirmed if it has a node."""
         uid = pod.metadata.uid or pod.key

@@ -267,6 +267,10 @@ class Snapshot:
         """Return the number of writes and removals of objects of *kind*."""
         return self._tables.objects.get_revision(kind)
 
+    def list_version(self, kind: type[Any]) -> str:
+        """Return the resource version of the last complete list of *kind*, which the snapshot includes; 0: no list."""
+        return self._tables.objects.list_versions.get(kind, "0")
+
     def keys_written_since(self, kind: type[Any], revision: int) -> frozenset[str] | None:
         """Return the keys of objects of *kind* that were written or removed after *revision* of this history.
 

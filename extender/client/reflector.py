@@ -122,6 +122,7 @@ class Reflector(Generic[T]):
         recovered_at: the time of the first response after the last failure, in monotonic seconds.
         synced: the event that is set when the whole first list was delivered.
         is_optional: whether an API server that does not serve the kind counts as one without objects.
+        on_list: the callback for the resource version of a list, after all deltas of the list.
         missing_kind_hint: the message if the API server does not serve the kind; empty: the API server's message.
     """
 
@@ -139,6 +140,7 @@ class Reflector(Generic[T]):
     synced: asyncio.Event = field(default_factory=asyncio.Event)
     is_optional: bool = False
     missing_kind_hint: str = ""
+    on_list: Callable[[str], None] = lambda _: None
     _resource_version: str = ""
     _may_be_restored: bool = False
     _is_restored: bool = False
@@ -291,6 +293,7 @@ class Reflector(Generic[T]):
             self._store_and_deliver(deltas[start : start + DELTA_BATCH])
         self._resource_version = object_list.resource_version
         self._may_be_restored = self._is_restored = False
+        self.on_list(object_list.resource_version)
         self.synced.set()
         return True
 

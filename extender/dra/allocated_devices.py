@@ -83,7 +83,6 @@ class AllocatedDevices:
         "_changed_pools",
         "_consumable_capacity",
         "_consumed_amounts",
-        "_deleted_claims",
         "_devices_by_claim",
         "_first_logged_version",
         "_in_flight",
@@ -108,7 +107,6 @@ class AllocatedDevices:
         self._first_logged_version = 0
         self._in_flight: dict[str, _InFlightAllocation] = {}
         self._written: dict[str, _WrittenAllocation] = {}
-        self._deleted_claims: set[str] = set()
         self._clear()
 
     def _clear(self) -> None:
@@ -218,31 +216,22 @@ class AllocatedDevices:
         if in_flight_key in self._in_flight:
             self._written[in_flight_key] = _WrittenAllocation(claim_key, resource_version, is_new_claim)
 
-    def mark_deleted(self, in_flight_key: str) -> None:
-        """Remove an in-flight allocation after the new claim to which it was written was deleted.
-
-        No snapshot may ever have the claim, because a list does not show what happened since the last one. If a later
-        snapshot has the claim, it is ignored.
-        """
-        written_allocation = self._written.get(in_flight_key)
-        if written_allocation is not None:
-            self._deleted_claims.add(written_allocation.claim_key)
-            self.remove_in_flight(in_flight_key)
-
     def sync(self, snapshot: Snapshot) -> None:
         """Update from the claims that changed since the last call.
 
         An in-flight allocation ends when the claim's status contains it. A written allocation also ends when the claim
         has the written version or a newer one, or is deleted. The claim may have lost the allocation since the write.
+        A new claim that a later list does not have is deleted.
         """
         changed_keys = self._sync_claims(snapshot)
         for in_flight_key, written_allocation in list(self._written.items()):
             claim = snapshot.get_object(ResourceClaim, written_allocation.claim_key)
-            if claim is not None:
-                is_over = _is_at_least(claim.metadata.resource_version, written_allocation.resource_version)
-            else:  # a snapshot without a new claim may be older than the claim
-                is_over = not written_allocation.is_new_claim or written_allocation.claim_key in changed_keys
-            if is_over:
+            # A snapshot without a new claim may be older than the claim.
+            version = snapshot.list_version(ResourceClaim) if claim is None else claim.metadata.resource_version
+            is_deleted = claim is None and (
+                not written_allocation.is_new_claim or written_allocation.claim_key in changed_keys
+            )
+            if is_deleted or _is_at_least(version, written_allocation.resource_version):
                 self.remove_in_flight(in_flight_key)
 
     def _sync_claims(self, snapshot: Snapshot) -> Collection[str]:
@@ -267,10 +256,6 @@ class AllocatedDevices:
         return changed_keys
 
     def _update_claim(self, key: str, claim: ResourceClaim | None) -> None:
-        if key in self._deleted_claims:
-            if claim is None:
-                self._deleted_claims.remove(key)
-            return
         devices: tuple[_AllocatedDevice, ...] = ()
         if claim is not None and claim.status.allocation is not None:
             self.remove_in_flight(claim.metadata.uid)

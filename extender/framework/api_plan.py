@@ -24,8 +24,7 @@ class ApiCall:
         body: the request body in plain values.
         subresource: `status`, `binding` or empty.
         strategic: whether a patch is a strategic merge patch. The patch of a pod's or pod group's status always is.
-        on_written: the function that is called after a write, with the new resource version of the object; empty if
-            Unreserve deletes an object that is gone already.
+        on_written: the function that is called after a write, with the new resource version of the object.
         is_resent: whether a write of unknown outcome is sent again until the server answers. If the server then rejects
             it, `on_written` is called with the current resource version, because an earlier attempt may have been
             executed. The write must have no other effect if it is executed twice.

@@ -72,7 +72,6 @@ async def make_unreserve_calls(
             await api.call(api_call)
         except Exception as error:  # noqa: BLE001  after an invalid call of a plugin, too, the pod must be forgotten
             if isinstance(error, NotFoundError) and api_call.verb == "delete":
-                api_call.on_written("")
                 continue
             log_warning(f"Unreserve could not update {api_call.kind} {api_call.namespace}/{api_call.name}: {error}")
 

@@ -126,6 +126,10 @@ class ClusterEventDispatcher:
         else:
             self._update_object(type(obj), ActionType.DELETE, obj, None)
 
+    def on_list(self, kind: type[KubernetesObject], resource_version: str) -> None:
+        """Handle the end of a list of *kind*, after all of its changes."""
+        self._cache.set_list_version(kind, resource_version)
+
     def _notify_of_node(self, events: Sequence[ClusterEvent]) -> None:
         """Notify the handler of an added or updated node."""
         if not events:

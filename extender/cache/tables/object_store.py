@@ -40,9 +40,10 @@ class ObjectStore:
 
     Attributes:
         history_id: identifies the sequence of writes. Revisions can be compared between stores with the same id.
+        list_versions: the resource version of the last complete list that the store has, by kind.
     """
 
-    __slots__ = ("_objects", "_revisions", "_start_new_history_on_write", "_write_logs", "history_id")
+    __slots__ = ("_objects", "_revisions", "_start_new_history_on_write", "_write_logs", "history_id", "list_versions")
 
     def __init__(self) -> None:
         self._objects: CopyOnWriteDict[type, dict[str, Any]] = CopyOnWriteDict(dict)
@@ -50,6 +51,7 @@ class ObjectStore:
         self._write_logs: dict[type[Any], _WriteLog] = {}
         self._start_new_history_on_write = False
         self.history_id = HistoryId()
+        self.list_versions: dict[type[Any], str] = {}
 
     def fork(self, *, new_history: bool = True) -> "ObjectStore":
         """Return a copy-on-write copy of the store.
@@ -60,7 +62,7 @@ class ObjectStore:
         """
         child = ObjectStore()
         child._objects = self._objects.fork()
-        child._revisions = dict(self._revisions)
+        child._revisions, child.list_versions = dict(self._revisions), dict(self.list_versions)
         child._write_logs, child.history_id, child._start_new_history_on_write = (
             self._write_logs,
             self.history_id,

@@ -7,7 +7,6 @@ Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, Dy
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -16,7 +15,7 @@ from extender.api.kinds.devices import AllocationResult, ResourceClaim, Resource
 from extender.api.kinds.meta import ObjectMeta, OwnerReference
 from extender.api.kinds.pod import NodeAllocatableResourceClaimStatus, Pod
 from extender.cache.snapshot import Snapshot
-from extender.dra.allocated_devices import EXTENDED_RESOURCE_CLAIM_ANNOTATION, AllocatedDevices
+from extender.dra.allocated_devices import EXTENDED_RESOURCE_CLAIM_ANNOTATION
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.status import SUCCESS, Status, error_status
 from extender.plugins.dynamic_resources.pod_claims import (
@@ -106,11 +105,10 @@ def plan_deletion(claim: ResourceClaim) -> ApiPlan:
     return ApiPlan((patch, ApiCall("delete", CLAIM_KIND, meta.namespace, meta.name, {})))
 
 
-def make_undo_calls(state_data: StateData, index: int, allocated_devices: AllocatedDevices) -> tuple[ApiCall, ...]:
+def make_undo_calls(state_data: StateData, index: int) -> tuple[ApiCall, ...]:
     """Return the calls that undo PreBind for a claim.
 
-    They remove the pod from `reservedFor`, or delete the claim that was created for its extended resources. In the
-    second case the deletion ends the in-flight allocation in *allocated_devices*.
+    They remove the pod from `reservedFor`, or delete the claim that was created for its extended resources.
     """
     claim, pod = state_data.bound_claims.get(index, state_data.claims[index]), state_data.pod
     meta = claim.metadata
@@ -118,8 +116,7 @@ def make_undo_calls(state_data: StateData, index: int, allocated_devices: Alloca
         if meta.name == SPECIAL_CLAIM_IN_MEM_NAME:
             return ()
         patch = ApiCall("patch", CLAIM_KIND, meta.namespace, meta.name, {"metadata": {"finalizers": []}})
-        deletion = ApiCall("delete", CLAIM_KIND, meta.namespace, meta.name, {})
-        return patch, replace(deletion, on_written=lambda _: allocated_devices.mark_deleted(pod.metadata.uid))
+        return patch, ApiCall("delete", CLAIM_KIND, meta.namespace, meta.name, {})
     if claim.status.allocation is None or not is_reserved_for_pod(claim, pod):
         return ()
     body = {"metadata": {"uid": meta.uid}, "status": {"reservedFor": [{"$patch": "delete", "uid": pod.metadata.uid}]}}

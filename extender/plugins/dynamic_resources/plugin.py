@@ -340,11 +340,11 @@ class DynamicResources:
         """
         if not isinstance(state, StateData):
             return ()
-        allocated = self._allocator.allocated_devices
         for index in state.allocation_results:
-            allocated.remove_unwritten(api_calls.get_in_flight_key(state.claims[index], pod.pod))
-        indices = range(len(state.claims))
-        calls = [call for index in indices for call in api_calls.make_undo_calls(state, index, allocated)]
+            self._allocator.allocated_devices.remove_unwritten(
+                api_calls.get_in_flight_key(state.claims[index], pod.pod)
+            )
+        calls = [call for index in range(len(state.claims)) for call in api_calls.make_undo_calls(state, index)]
         if node_name in state.node_allocatable_statuses:
             calls.append(api_calls.make_node_allocatable_statuses_patch(pod.pod, ()))
         state.allocation_results, state.reserved_request, state.bound_claims = {}, None, {}
