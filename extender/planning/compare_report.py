@@ -104,11 +104,11 @@ def _format_totals(comparison: Comparison, names: tuple[str, str]) -> list[str]:
         cells = [
             f"{format_amount(name, usage.total[name].requested)}, "
             f"{format_percent(usage.total[name].requested, usage.total[name].allocatable)}, "
-            f"deviation {100 * _calculate_deviation(usage, name):.1f} %"
+            f"sd {100 * _calculate_deviation(usage, name):.1f}%"
             for usage in usages
         ]
         rows.append((name, *cells))
     for title, fraction in (("time per pod, median", 0.5), ("time per pod, p99", 0.99)):
         rows.append((title, *(f"{outcome.get_milliseconds(fraction):.2f} ms" for outcome in outcomes)))
-    note = "The deviation is the standard deviation of the used part over the nodes: the lower, the more even."
+    note = "  sd is the standard deviation of the used part over the nodes: the lower, the more even."
     return ["", "Totals", *format_table(rows, right_aligned=[1, 2]), "", note]
