@@ -38,7 +38,10 @@ The pods:
 
 Nothing is installed, and nothing outside this process is changed. The API server is in memory and listens on the
 loopback address. The scheduler is that of `extender schedule` and calls this API server over HTTP. Without a terminal
-the demo prints plain lines. The exit status is 0 at the end of the scenario and after Ctrl-C."""
+the demo prints plain lines. The exit status is 0 at the end of the scenario and after Ctrl-C.
+
+With --serve, kubectl apply -f, run, cordon, drain and delete work. kubectl create namespace NAME and the like send
+protobuf, which this API server does not read; use kubectl apply -f."""
 
 _FAILED: Final = 1
 
