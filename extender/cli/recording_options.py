@@ -180,16 +180,19 @@ def load_setup_for_recording(config: str, recording: Recording, gates: FeatureGa
 
 
 def load_setup_from_file(file: str, gates: FeatureGates | None = None) -> wiring.SchedulerSetup:
-    """Load the configuration in a file, or on standard input if *file* is `-`.
+    """Load the configuration as `read_setup` does, and print its warnings on standard error."""
+    return _print_warnings(read_setup(file, gates))
 
-    Parts of a Policy without an equivalent are printed on standard error.
+
+def read_setup(file: str, gates: FeatureGates | None = None) -> wiring.SchedulerSetup:
+    """Load the configuration in a file, or on standard input if *file* is `-`.
 
     Raises:
         InputError: the configuration cannot be read or is invalid.
     """
     name, data = read_text(file)
     try:
-        return _print_warnings(wiring.load_setup(data, name, gates))
+        return wiring.load_setup(data, name, gates)
     except ConfigError as error:
         raise add_file_to_errors(error, name) from error
 

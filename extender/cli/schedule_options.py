@@ -16,7 +16,7 @@ import msgspec
 from extender.app import wiring
 from extender.app.options import ScheduleOptions
 from extender.cli.pflag import FlagError, ParsedFlags
-from extender.cli.recording_options import load_setup_from_file
+from extender.cli.recording_options import read_setup
 from extender.cli.schedule_flags import FLAGS
 from extender.client.kubeconfig import CredentialSource
 from extender.config.defaults import make_default_configuration
@@ -177,7 +177,7 @@ def _build_setup(parsed: ParsedFlags, gates: FeatureGates) -> wiring.SchedulerSe
     if not parsed["config"]:
         configuration = _apply_deprecated_flags(make_default_configuration(gates.release), parsed)
         return wiring.build_setup(_require_valid(_apply_leader_election_flags(configuration, parsed)), gates)
-    setup = load_setup_from_file(parsed["config"], gates)
+    setup = read_setup(parsed["config"], gates)
     configuration = _require_valid(_apply_leader_election_flags(setup.configuration, parsed))
     return dataclasses.replace(setup, configuration=configuration)
 

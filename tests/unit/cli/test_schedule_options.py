@@ -70,6 +70,23 @@ def test_a_file_overrides_deprecated_flags_and_election_flags_override_the_file(
     assert result.max_in_unschedulable_pods_seconds == 60.0
 
 
+def test_warnings_about_a_file_are_logged_and_not_printed(
+    file: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    coscheduling = """
+profiles:
+- plugins:
+    multiPoint: {enabled: [{name: Coscheduling}]}
+    queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: "*"}]}
+  pluginConfig: [{name: Coscheduling, args: {permitWaitingTimeSeconds: 5}}]
+"""
+    assert options(f"--config={file(coscheduling)}").warnings == (
+        "Coscheduling: permitWaitingTimeSeconds has no effect: "
+        "the members of a group are placed together, so no member waits for others on a node",
+    )
+    assert capsys.readouterr().err == ""
+
+
 def test_port_0_serves_nothing() -> None:
     assert options("--secure-port=0").serving is None
 
