@@ -12,9 +12,7 @@ from urllib.parse import urlsplit
 from fastapi import FastAPI
 
 from extender.analysis.pending_pods import nominate_pending_pods
-from extender.api.defaulting import set_defaults
 from extender.api.kinds.pod import Pod
-from extender.api.validation import validate_object
 from extender.app.explain_page import explain_pod_of_service
 from extender.app.informers import Informers, SyncTimeoutError
 from extender.app.live_cluster import LiveCluster
@@ -35,7 +33,7 @@ from extender.extender_api.best_node.choice import FilterAnswer
 from extender.extender_api.bind import BindApi, BindVerb
 from extender.extender_api.body_reader import BodyReader
 from extender.extender_api.routes import ExtenderService, add_verb_routes, new_app
-from extender.extender_api.verbs import PodPreparer, Verbs
+from extender.extender_api.verbs import Verbs
 from extender.framework.observer import PluginObserver
 from extender.metrics.client_metrics import ClientMetrics
 from extender.metrics.exposition import make_registry, render_metrics
@@ -278,7 +276,6 @@ def _make_extender_service(
         setup.first_profile,
         make_runtime(*observers),
         make_runtime(*observers, cache_results=False),
-        PodPreparer(set_defaults, validate_object),
         options.score_range,
         telemetry.verb_metrics,
         describe_missing_data,

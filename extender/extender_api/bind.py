@@ -111,15 +111,6 @@ class BindVerb:
         """Bind the pod to the node. If that fails, forget the assumed pod and return the reason in `error`."""
         if reason := self.get_not_ready_reason():
             return self._record_result(args, "refused", reason)
-        fields = {
-            "PodName": args.pod_name,
-            "PodNamespace": args.pod_namespace,
-            "PodUID": args.pod_uid,
-            "Node": args.node,
-        }
-        for name, value in fields.items():
-            if not value:
-                return self._record_result(args, "refused", f"{name}: is missing")
         try:
             async with self._lock_pod(args.pod_uid):  # a repeated request waits for the first one's result
                 return self._record_result(args, await self._bind(args))

@@ -1,6 +1,6 @@
 """The verbs filter, prioritize and preempt: they run the same functions as the scheduling cycle."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from random import Random
@@ -10,9 +10,11 @@ import numpy as np
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
+from extender.api.defaulting import set_defaults
 from extender.api.extender_v1 import FilterResult, MetaPod, MetaVictims, PreemptionResult
 from extender.api.kinds.pod import Pod
 from extender.api.pod_limits import get_resource_names
+from extender.api.validation import validate_object
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
@@ -54,16 +56,9 @@ class PodPreparer:
 
     The last pod is cached, because filter and prioritize get the same pod, and the pods of a workload differ only in
     their metadata.
-
-    Attributes:
-        set_defaults: a function that sets the API server's defaults; a pod from a scheduler already has them. The
-            default namespace is all that it may change in the metadata.
-        find_errors: a function that returns the values of spec and status that cannot be parsed, as (field path,
-            message).
+    Of its metadata, only the namespace has a default.
     """
 
-    set_defaults: Callable[[Pod], Pod] = lambda pod: pod
-    find_errors: Callable[[Pod], Iterable[tuple[str, str]]] = lambda _: ()
     _last_prepared: tuple[Pod, Pod] | None = field(init=False, default=None, repr=False)
 
     def prepare(self, pod: Pod) -> Pod:
@@ -80,9 +75,9 @@ class PodPreparer:
                 prepared_pod = replace(pod, spec=last_prepared_pod.spec)
                 self._last_prepared = pod, prepared_pod
                 return prepared_pod
-        for path, message in self.find_errors(pod):
+        for path, message in validate_object(pod):
             raise RequestError(400, f"Pod.{path}: {message}")
-        self._last_prepared = pod, self.set_defaults(pod)
+        self._last_prepared = pod, set_defaults(pod)
         return self._last_prepared[1]
 
 
@@ -107,7 +102,7 @@ class Verbs:
     default_profile: Profile
     runtime: PluginRuntime
     hypothesis_runtime: PluginRuntime
-    pod_preparer: PodPreparer = field(default_factory=PodPreparer)
+    _pod_preparer: PodPreparer = field(init=False, default_factory=PodPreparer)
     score_range: ScoreRange = ScoreRange.TEN
     metrics: VerbMetrics = field(default_factory=lambda: VerbMetrics(CollectorRegistry()))
     get_not_ready_reason: Callable[[], str] = lambda: ""
@@ -313,7 +308,7 @@ class Verbs:
         raise RequestError(400, NO_NODES_MESSAGE)
 
     def _prepare_pod(self, pod: Pod) -> tuple[PodInfo, Profile]:
-        prepared_pod = self.pod_preparer.prepare(pod)
+        prepared_pod = self._pod_preparer.prepare(pod)
         check_resource_names("Pod.spec", get_resource_names(prepared_pod.spec), self.cache.symbols.resources)
         profile = self.profiles.get(prepared_pod.spec.scheduler_name, self.default_profile)
         return self.cache.make_pod_info(prepared_pod), profile

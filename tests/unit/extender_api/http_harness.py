@@ -12,10 +12,9 @@ from typing import Any
 import trustme
 import uvloop
 
-from extender.api.validation import validate_object
 from extender.app import wiring
 from extender.extender_api.routes import ExtenderService
-from extender.extender_api.verbs import PodPreparer, Verbs
+from extender.extender_api.verbs import Verbs
 from extender.framework.profiles import Profile
 from extender.metrics.exposition import make_registry, render_metrics
 from extender.metrics.verb_metrics import VerbMetrics
@@ -33,10 +32,7 @@ def make_service(profile: Profile | None = None, **more: Any) -> ExtenderService
     profile = profile or wiring.build_setup().first_profile
     cache = make_cluster(make_node("n1"), make_node("n2"))
     runtime, hypothesis_runtime = wiring.make_runtime(), wiring.make_runtime(cache_results=False)
-    pod_preparer = PodPreparer(find_errors=validate_object)
-    verbs = Verbs(
-        cache, {profile.scheduler_name: profile}, profile, runtime, hypothesis_runtime, pod_preparer, metrics=metrics
-    )
+    verbs = Verbs(cache, {profile.scheduler_name: profile}, profile, runtime, hypothesis_runtime, metrics=metrics)
     return ExtenderService(verbs, Health(), metrics, lambda: render_metrics(registry), **more)
 
 

@@ -162,10 +162,6 @@ INVALID_REQUESTS: dict[str, tuple[dict[str, str], Pod | None, str]] = {
         make_pod("web", spec={"nodeSelector": {"disk": "ssd"}}),
         "pod default/web does not fit node n1: node(s) didn't match Pod's node affinity/selector",
     ),
-    "no name": ({"pod_name": ""}, WEB, "PodName: is missing"),
-    "no namespace": ({"pod_namespace": ""}, WEB, "PodNamespace: is missing"),
-    "no uid": ({"pod_uid": ""}, WEB, "PodUID: is missing"),
-    "no node": ({"node": ""}, WEB, "Node: is missing"),
 }
 
 

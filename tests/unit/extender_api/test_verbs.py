@@ -197,9 +197,9 @@ def test_a_node_with_an_invalid_quantity_is_rejected_with_its_field() -> None:
 
 
 def test_an_invalid_pod_is_rejected_with_its_field() -> None:
-    pod_preparer = PodPreparer(find_errors=lambda pod: [("spec.x", "is odd")])
-    with pytest.raises(RequestError, match=r"Pod\.spec\.x: is odd"):
-        run_now(make_verbs(AcceptingFilter(), pod_preparer=pod_preparer).filter(args_by_name("n1")))
+    args = ExtenderArgs(make_pod("web", requests={"cpu": "lots"}), names=NodeNames(["n1"]))
+    with pytest.raises(RequestError, match=r'Pod\.spec.*"lots"'):
+        run_now(make_verbs(AcceptingFilter()).filter(args))
 
 
 PREPARED_PODS = [
@@ -212,7 +212,7 @@ PREPARED_PODS = [
 
 @pytest.mark.parametrize(("pod", "is_alike"), PREPARED_PODS)
 def test_a_pod_that_differs_from_the_last_one_only_in_its_metadata_is_not_validated_again(
-    pod: Pod, is_alike: bool
+    pod: Pod, is_alike: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     validated: list[Pod] = []
 
@@ -220,7 +220,8 @@ def test_a_pod_that_differs_from_the_last_one_only_in_its_metadata_is_not_valida
         validated.append(pod)
         return []
 
-    pod_preparer = PodPreparer(set_defaults, find_errors)
+    monkeypatch.setattr("extender.extender_api.verbs.validate_object", find_errors)
+    pod_preparer = PodPreparer()
     pod_preparer.prepare(make_pod("a", spec=LIMITS))
     assert pod_preparer.prepare(pod) == set_defaults(pod)
     assert len(validated) == (1 if is_alike else 2)
