@@ -14,7 +14,7 @@ from typing import Final
 from extender.app.wiring import SchedulerSetup, load_setup
 from extender.basics.input_limits import MAX_CONFIG_BYTES, InputLimitError, read_limited_file
 from extender.config.errors import ConfigError
-from extender.metrics.reload_metrics import ReloadMetrics
+from extender.metrics.process_families import ReloadMetrics
 from extender.serving.tls import CertificateError
 
 log = logging.getLogger("extender.app")

@@ -39,8 +39,7 @@ from extender.metrics.client_metrics import ClientMetrics
 from extender.metrics.exposition import make_registry, render_metrics
 from extender.metrics.families import MetricFamilies
 from extender.metrics.plugin_metrics import PluginMetrics
-from extender.metrics.process_families import CLIENT_FAMILIES
-from extender.metrics.reload_metrics import ReloadMetrics
+from extender.metrics.process_families import CLIENT_FAMILIES, ReloadMetrics
 from extender.metrics.staleness_collector import StalenessCollector
 from extender.metrics.verb_metrics import VerbMetrics
 from extender.scheduler.api_writer import AlwaysLeader, do_nothing

@@ -1,15 +1,23 @@
 """Metric families that all Kubernetes components have: API client, leader election, build, features, authentication.
 
+The metrics of health checks and of reloaded files are here, too.
+
 kube-scheduler's `go_*` families are omitted, since they describe Go's runtime; this process has `python_*` instead.
 
 Source: component-base/metrics/legacyregistry/registry.go, init (1.36).
 """
 
+import time
+from collections.abc import Iterator
 from typing import Final
 
-from extender.metrics.families import Stability, counter, exponential_buckets, gauge, histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from extender.metrics.exposition import render_metrics
+from extender.metrics.families import MetricFamilies, Stability, counter, exponential_buckets, gauge, histogram
 
 _BETA = Stability.BETA
+_START_TIME: Final = "process_start_time_seconds"
 
 _REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _SIZE_BUCKETS = (64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216)
@@ -143,3 +151,68 @@ HEALTH_FAMILIES: Final = (
             stability=Stability.STABLE),
 )  # fmt: skip
 """The families of `/metrics/slis`."""
+
+
+class HealthMetrics:
+    """Counts health checks by name, endpoint and result: the page `/metrics/slis`.
+
+    Source: cmd/kube-scheduler/app/server.go, installMetricHandler (1.36).
+    """
+
+    def __init__(self, start_time: float) -> None:
+        """Create the metrics; *start_time* is the start of the process in seconds since 1970."""
+        self._registry = CollectorRegistry()
+        self._families = MetricFamilies(self._registry, HEALTH_FAMILIES)
+        Gauge(_START_TIME, "[ALPHA] Seconds since 1970 at which the process started.", registry=self._registry).set(
+            start_time
+        )
+
+    def observe_check(self, name: str, endpoint: str, healthy: bool) -> None:
+        """Observe a check of `livez`, `healthz` or `readyz`."""
+        self._families.set_gauge("kubernetes_healthcheck", name, endpoint, value=float(healthy))
+        self._families.increment("kubernetes_healthchecks_total", name, endpoint, "success" if healthy else "error")
+
+    def render(self) -> Iterator[bytes]:
+        """Return the parts of the page."""
+        return render_metrics(self._registry)
+
+    def reset(self) -> None:
+        """Reset all counts."""
+        self._families.reset()
+
+
+class ReloadMetrics:
+    """Metrics of files that are reloaded while the process runs; the load at the start counts as successful."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._reloads = Counter(
+            "extender_reloads",
+            "Reloads of the configuration or the certificate, by result.",
+            ("what", "result"),
+            registry=registry,
+        )
+        self._last_successful = Gauge(
+            "extender_last_reload_successful", "Whether the last reload succeeded.", ("what",), registry=registry
+        )
+        self._last_success_time = Gauge(
+            "extender_last_reload_success_timestamp_seconds",
+            "Time of the last successful load.",
+            ("what",),
+            registry=registry,
+        )
+
+    def register_source(self, source: str) -> None:
+        """Expose the metrics of a reloaded source; its load at the start counts as successful."""
+        for result in ("success", "failure"):
+            self._reloads.labels(source, result)
+        self._set_state(source, succeeded=True)
+
+    def observe_reload(self, source: str, *, succeeded: bool) -> None:
+        """Observe a reload of a source."""
+        self._reloads.labels(source, "success" if succeeded else "failure").inc()
+        self._set_state(source, succeeded=succeeded)
+
+    def _set_state(self, source: str, *, succeeded: bool) -> None:
+        self._last_successful.labels(source).set(succeeded)
+        if succeeded:
+            self._last_success_time.labels(source).set(time.time())

@@ -30,8 +30,7 @@ from extender.cli.terminal import FITS, WAITS, ProgressBar, write_text
 from extender.config.documents import dump_yaml
 from extender.planning.scaling import calculate_pod_changes
 from extender.planning.scenario import ScenarioError
-from extender.planning.sweep import SweepTask, make_sweep_values
-from extender.planning.sweep_table import format_sweep_table, make_sweep_row
+from extender.planning.sweep import SweepTask, format_sweep_table, make_sweep_row, make_sweep_values
 from extender.planning.what_if import WhatIfRunner
 
 _CHUNK_SIZE: Final = 8

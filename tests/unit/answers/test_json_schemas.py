@@ -14,7 +14,7 @@ import pytest
 from extender.analysis.recorded_cluster import read_recording
 from extender.analysis.recording_writer import write_recording
 from extender.answers.json_schemas import ANSWER_TYPES, make_json_schema
-from extender.planning.sweep_table import make_sweep_row
+from extender.planning.sweep import make_sweep_row
 from tests.unit.experiments.small_trace import small_trace_text
 from tests.unit.planning.clusters import as_list, node, pod
 

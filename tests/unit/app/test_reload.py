@@ -17,7 +17,7 @@ from extender.app.reload import ConfigurationFile, ReloadError, reload_periodica
 from extender.app.serve_backend import make_recorded_backend
 from extender.app.wiring import SchedulerSetup, load_setup
 from extender.cache.cache import Cache
-from extender.metrics.reload_metrics import ReloadMetrics
+from extender.metrics.process_families import ReloadMetrics
 from extender.serving.serving_options import ServingOptions
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

@@ -1,6 +1,6 @@
 """Metrics of health checks."""
 
-from extender.metrics.health_slis import HealthMetrics
+from extender.metrics.process_families import HealthMetrics
 
 
 def test_checks_are_exposed_with_their_last_result_and_their_counts() -> None:

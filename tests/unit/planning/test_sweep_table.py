@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from extender.planning.sweep_table import SweepRow, format_sweep_table, make_sweep_row
+from extender.planning.sweep import SweepRow, format_sweep_table, make_sweep_row
 
 
 def make_values(name: str, config: str | None, waiting: list[bool], moved: int) -> dict[str, Any]:

@@ -5,11 +5,11 @@ Source: pkg/scheduler/backend/cache/debugger/debugger.go, CacheDebugger.ListenFo
 
 import pytest
 
+from extender.app.introspection import dump_nodes, dump_queue
 from extender.app.wiring import build_setup
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from extender.framework.profiles import Profile
-from extender.queueing.dump import dump_nodes, dump_queue
 from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
 from tests.build import make_cluster, make_node, make_pod
