@@ -75,7 +75,8 @@ WORKLOAD_ALIASES: Final[Mapping[str, str]] = MappingProxyType(
             ("Job", "job"),
             ("ReplicationController", "rc"),
         )
-        for alias in (kind.lower(), f"{kind.lower()}s", short_name)
+        for name in (kind.lower(), f"{kind.lower()}s", short_name)
+        for alias in (name, f"{name}.{WORKLOAD_VERSIONS[kind].rpartition('/')[0]}".rstrip("."))
     }
 )
-"""The kinds of workloads by the names that kubectl accepts: `deployment`, `deployments`, `deploy`."""
+"""The kinds of workloads by the names that kubectl accepts and prints: `deployment`, `deploy`, `deployment.apps`."""

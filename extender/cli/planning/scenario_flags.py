@@ -6,24 +6,14 @@ from typing import Final
 
 import typer
 
+from extender.analysis.input.workloads import WORKLOAD_ALIASES
 from extender.api.kinds.node import Taint
 from extender.api.label_syntax import validate_label_value, validate_qualified_name
 from extender.planning.scaling import SCALABLE_KINDS
 from extender.planning.scenario import AddedNodes, LabelChange, Scale, TaintChange
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_SHORT_KINDS: Final = {
-    "deploy": "deployment",
-    "deployments": "deployment",
-    "rs": "replicaset",
-    "replicasets": "replicaset",
-    "sts": "statefulset",
-    "statefulsets": "statefulset",
-    "rc": "replicationcontroller",
-    "replicationcontrollers": "replicationcontroller",
-    "jobs": "job",
-}
-_SCALE: Final = re.compile(r"(?P<kind>[A-Za-z]+)/(?P<name>[^/=]+)=(?P<replicas>[0-9]{1,7})")
+_SCALE: Final = re.compile(r"(?P<kind>[A-Za-z.]+)/(?P<name>[^/=]+)=(?P<replicas>[0-9]{1,7})")
 _MAX_ADDED_NODES: Final = 100_000
 
 MAX_NEW_PODS: Final = 1_000_000
@@ -132,8 +122,7 @@ def parse_scales(values: Sequence[str], namespace: str) -> tuple[Scale, ...]:
     scales: list[Scale] = []
     for value in values:
         match = _SCALE.fullmatch(value)
-        kind = match["kind"].lower() if match else ""
-        kind = _SHORT_KINDS.get(kind, kind)
+        kind = WORKLOAD_ALIASES.get(match["kind"].lower(), "").lower() if match else ""
         if match is None or kind not in SCALABLE_KINDS:
             raise make_flag_error("--scale", value, f"KIND/NAME=N with a kind of {', '.join(SCALABLE_KINDS)}")
         replicas = int(match["replicas"])

@@ -95,7 +95,19 @@ def test_the_pods_of_a_workload_are_its_pending_pods_or_else_all_of_them() -> No
 def test_workload_names_have_aliases_and_a_namespace() -> None:
     assert parse_workload_name("sts/db", "shop") == WorkloadName("StatefulSet", "shop", "db")
     assert parse_workload_name("ds/kube-system/agent", "shop") == WorkloadName("DaemonSet", "kube-system", "agent")
+
+
+def test_workload_names_are_also_those_that_kubectl_prints_with_the_output_name() -> None:
+    assert parse_workload_name("deployment.apps/web", "shop") == WorkloadName("Deployment", "shop", "web")
+    assert parse_workload_name("statefulsets.apps/db", "shop") == WorkloadName("StatefulSet", "shop", "db")
+    assert parse_workload_name("job.batch/a", "shop") == WorkloadName("Job", "shop", "a")
+    assert parse_workload_name("replicationcontroller/a", "b") == WorkloadName("ReplicationController", "b", "a")
+    assert parse_workload_name("deployment.batch/web", "shop") is None
+
+
+def test_other_names_are_those_of_pods() -> None:
     assert parse_workload_name("shop/web", "") is None
+    assert parse_workload_name("apps/web", "shop") is None
     assert parse_workload_name("deployment/", "") is None
     assert strip_pod_alias("pods/web") == "web"
     assert strip_pod_alias("shop/web") == "shop/web"

@@ -32,7 +32,7 @@ def test_valid_values() -> None:
         LabelChange("n1", "a", None),
         LabelChange("n1", "!!", None),
     )
-    assert parse_scales(["deployment/web=30", "sts/db=0"], "shop") == (
+    assert parse_scales(["deployment.apps/web=30", "sts/db=0"], "shop") == (
         Scale("deployment", "shop", "web", 30),
         Scale("statefulset", "shop", "db", 0),
     )
