@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EISDIR
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,6 +24,8 @@ def open_replaced_file(file: str, mode: int = 0o666) -> Iterator[BinaryIO]:
         with path.open("wb") as stream:
             yield stream
         return
+    if path.is_dir() and not path.is_symlink():
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR), file)
     partial_path = path.with_name(f".{path.name}.partial")
     partial_path.unlink(missing_ok=True)  # another user may have made it, or a link to another file
     descriptor = os.open(partial_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

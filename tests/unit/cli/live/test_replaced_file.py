@@ -32,6 +32,15 @@ def test_a_file_is_replaced_at_the_end(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["full.yaml"]
 
 
+@pytest.mark.parametrize("name", ["", ".", "/", "folder"])
+def test_a_folder_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError), open_replaced_file(name):
+        pass
+    assert [each.name for each in tmp_path.iterdir()] == ["folder"]
+
+
 def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     """Another user may have made it in a shared folder."""
     link, other_file = tmp_path / "link", tmp_path / "other"
