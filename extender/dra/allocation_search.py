@@ -273,6 +273,7 @@ class AllocationSearch:
         if not self.fits_capacity(request, device):  # an earlier request may have consumed the rest
             self._roll_back(indices, request, pool_device, uses_counters=uses_counters)
             return None
+        was_shared = device.id in self._allocating_capacity
         consumed_capacity = self._consume_capacity(device, request) if allow_multiple else None
         claim = self.claims[indices.claim_index]
         result_count = len(claim.results)
@@ -281,7 +282,7 @@ class AllocationSearch:
         def deallocate() -> None:
             self._roll_back(indices, request, pool_device, uses_counters=uses_counters)
             if consumed_capacity is not None:
-                self._release_capacity(device, consumed_capacity)
+                self._release_capacity(device, consumed_capacity, is_shared=was_shared)
             del claim.results[result_count:]
 
         return deallocate
@@ -328,15 +329,17 @@ class AllocationSearch:
             allocating_capacity[name] = allocating_capacity.get(name, 0) + amount.nanos
         return consumed_capacity
 
-    def _release_capacity(self, device: SliceDevice, consumed_capacity: dict[str, Amount]) -> None:
-        allocating_capacity = self._allocating_capacity.get(device.id)
-        if allocating_capacity is None or not consumed_capacity:
-            return
+    def _release_capacity(self, device: SliceDevice, consumed_capacity: dict[str, Amount], *, is_shared: bool) -> None:
+        """Release the capacity of a share. The device stays shared if there is an earlier share, perhaps of nothing."""
+        allocating_capacity = self._allocating_capacity[device.id]
         for name, amount in consumed_capacity.items():
             if name in allocating_capacity:
                 allocating_capacity[name] -= amount.nanos
         if not any(allocating_capacity.values()):
-            del self._allocating_capacity[device.id]
+            if is_shared:
+                allocating_capacity.clear()
+            else:
+                del self._allocating_capacity[device.id]
 
 
 def match_selectors(
