@@ -25,8 +25,8 @@ def num_feasible_nodes_to_find(node_count: int, percentage: int) -> int:
 
 def _get_zone_key(node: Node) -> str:
     labels = node.metadata.labels
-    zone = next((labels[key] for key in _ZONE_LABELS if labels.get(key)), "")
-    region = next((labels[key] for key in _REGION_LABELS if labels.get(key)), "")
+    zone = next((labels[key] for key in _ZONE_LABELS if key in labels), "")
+    region = next((labels[key] for key in _REGION_LABELS if key in labels), "")
     return f"{region}:\x00:{zone}" if region or zone else ""
 
 

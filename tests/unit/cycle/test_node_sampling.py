@@ -36,10 +36,11 @@ def test_the_old_zone_label_counts_first_and_nodes_without_zone_are_one_zone() -
         make_node("new", labels={ZONE: "a"}),
         make_node("x"),
         make_node("y"),
+        make_node("z", labels={OLD_ZONE: "", ZONE: "a"}),
     ]
     snapshot = make_cluster(*nodes).snapshot()
 
-    assert [snapshot.names[row] for row in order_rows_by_zone(snapshot)] == ["old", "x", "new", "y"]
+    assert [snapshot.names[row] for row in order_rows_by_zone(snapshot)] == ["old", "x", "new", "y", "z"]
 
 
 def test_a_search_stops_at_enough_nodes_and_the_next_starts_there() -> None:
