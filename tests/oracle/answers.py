@@ -22,11 +22,15 @@ from extender.cli.recording_options import load_setup_for_recording, parse_gates
 from extender.cycle.explain_pod import explain_pod
 from extender.cycle.pod_group.hierarchy import find_root_key, list_keys_of_tree
 from extender.framework.profiles import Profile
+from tests.oracle.bindings import ask_bindings, normalize_bindings, uses_claims
 from tests.oracle.hints import ask_hints
 from tests.parity import golden
 
 Answers = dict[str, Any]
-"""The results by `namespace/name`: of pods in `pods`, of pod groups in `podGroups`; for each change in `events`."""
+"""The results by `namespace/name`: of pods in `pods`, of pod groups in `podGroups`; for each change in `events`.
+
+In `bindings` are the writes of PreBind by pod and node; recorded results have none.
+"""
 
 _T = TypeVar("_T")
 
@@ -73,7 +77,7 @@ class Oracle:
         answer = json.loads(line)
         if "error" in answer:
             raise OracleError(answer["error"])
-        return {"podGroups": {}, "events": [], **answer}
+        return {"podGroups": {}, "events": [], "bindings": {}, **answer}
 
     def ask(self, scenario: dict[str, Any]) -> Answers:
         """Return the answer to a scenario.
@@ -128,7 +132,7 @@ def ask_extender(scenario: dict[str, Any], version: str) -> Answers:
     nominate_pending_pods(cache, profile, runtime)
     snapshot = cache.snapshot()
     simulator = PodGroupSimulator(cache, {profile.scheduler_name: profile}, runtime, _FirstOfTies())
-    answers: Answers = {"pods": {}, "podGroups": {}}
+    answers: Answers = {"pods": {}, "podGroups": {}, "bindings": {}}
     pods = [*list_pending_pods(cache, (profile.scheduler_name,)), *_list_deferred_resizes(cache, profile)]
     for pod in pods:
         values = make_explanation_values(explain_pod(snapshot.make_pod_info(pod), snapshot, profile, runtime))
@@ -139,6 +143,8 @@ def ask_extender(scenario: dict[str, Any], version: str) -> Answers:
         group = get_pod_group_key(pod)
         if profile.pod_group_settings is None or group is None or pod.spec.node_name:
             answers["pods"][pod.key] = values
+            if uses_claims(pod) and not pod.spec.node_name:
+                answers["bindings"][pod.key] = ask_bindings(pod, values["feasible"], cache, profile, runtime)
         else:
             outcome = simulator.get_outcome(pod) if values["preEnqueue"] is None else None
             root = find_root_key(group, snapshot, profile.pod_group_settings)
@@ -216,10 +222,12 @@ def find_answer_differences(want: Answers, got: Answers) -> list[str]:
     results = [*want["pods"].items(), *(item for by_pod in members for item in by_pod.items())]
     held = {key for key, result in results if result.get("preEnqueue")}
     events = (_normalize_events(answers.get("events", ()), held) for answers in (want, got))
+    bindings = (normalize_bindings(answers["bindings"]) for answers in (want, got) if "bindings" in want)
     return [
         *golden.find_differences(_normalize(want["pods"]), _normalize(got["pods"])),
         *golden.find_differences(*groups),
         *golden.find_differences(*events),
+        *(golden.find_differences(*bindings) if "bindings" in want else ()),
     ]
 
 

@@ -65,6 +65,8 @@ def classify(line: str) -> str:
     subject, *steps = line.partition(": want ")[0].split(".")
     if subject.startswith("podGroup "):
         return " ".join(["podGroup", *(step for step in steps if "/" not in step)])
+    if subject.startswith("binding "):
+        return " ".join(["binding", *steps[:1]])
     if subject.startswith("event "):
         return " ".join(["event", *".".join(steps).split(" ")[:2]])
     if steps and steps[0] in ("nodes", "scores"):

@@ -53,7 +53,7 @@ def test_it_goes_on_after_a_scenario_that_it_cannot_read(oracle: Oracle) -> None
     scenario: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Unknown"}]}
     with pytest.raises(OracleError, match=r"items\[0\]"):
         oracle.ask(scenario)
-    assert oracle.ask({**scenario, "items": []}) == {"pods": {}, "podGroups": {}, "events": []}
+    assert oracle.ask({**scenario, "items": []}) == {"pods": {}, "podGroups": {}, "events": [], "bindings": {}}
 
 
 def test_it_names_an_invalid_configuration(oracle: Oracle) -> None:
@@ -67,4 +67,4 @@ def test_it_goes_on_after_a_panic_of_kube_scheduler(oracle: Oracle) -> None:
     scenario = json.loads((Path(__file__).parent / "balanced_allocation_panic.json").read_text())
     with pytest.raises(OracleError, match="kube-scheduler panics: runtime error: invalid memory address"):
         oracle.ask(scenario)
-    assert oracle.ask({**scenario, "items": []}) == {"pods": {}, "podGroups": {}, "events": []}
+    assert oracle.ask({**scenario, "items": []}) == {"pods": {}, "podGroups": {}, "events": [], "bindings": {}}

@@ -48,7 +48,7 @@ def test_a_difference_ends_the_sweep_and_is_written_as_a_small_scenario(
     golden, scenario = (json.loads(file.read_text()) for file in files)
     pods = [item["metadata"]["name"] for item in scenario["items"] if item["kind"] == "Pod"]
     assert pods == ["pod-07"]
-    assert golden == {"pods": {}, "podGroups": {}, "events": []}
+    assert golden == {"pods": {}, "podGroups": {}, "events": [], "bindings": {}}
     assert files[1].name in capsys.readouterr().out
 
 
@@ -75,6 +75,7 @@ def test_an_exception_of_extender_is_a_difference(monkeypatch: pytest.MonkeyPatc
         ("shop/web: want 1, got 2", "pods"),
         ("podGroup shop/ring.members.shop/web.node: want 'a', got 'b'", "podGroup members node"),
         ("podGroup shop/ring.victims: want [], got ['a']", "podGroup victims"),
+        ("binding shop/web n1.claims.shop/gpu.reservedFor: want [], got [1]", "binding claims"),
     ],
 )
 def test_the_kind_of_a_difference_has_no_names_of_pods_and_nodes(line: str, kind: str) -> None:

@@ -88,13 +88,14 @@ def _containers(pod: Raw) -> list[Raw]:
 
 
 def _change_amounts(builder: ClusterBuilder, pod: Raw) -> None:
+    has_pod_level = "resources" in pod["spec"]  # to which an API server would add resources with limits
     for container in _containers(pod):
         resources = container.setdefault("resources", {})
         requests = resources.setdefault("requests", {})
         for name, amounts in _AMOUNTS.items():
             if builder.chance(0.5):
                 requests[name] = builder.pick(amounts)
-        if builder.chance(0.3):
+        if builder.chance(0.3) and not has_pod_level:
             name = builder.pick(_RESOURCES)
             requests[name] = builder.pick(("0", "1", "2", "1Gi"))
             resources.setdefault("limits", {})[name] = requests[name]

@@ -122,7 +122,7 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
         add_services(builder)
     rare = Random(f"{seed}/{number}/rare")
     _add_rare_fields(builder, rare, version)
-    add_equal_start_times(builder, Random(f"{seed}/{number}/start times"))
+    _add_equal_pods(builder, Random(f"{seed}/{number}/start times"))
     scenario: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "List",
@@ -138,6 +138,16 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
     if rare.random() < _CHANGES:
         scenario["events"] = make_events(ClusterBuilder(rare), builder.items)
     return scenario
+
+
+def _add_equal_pods(builder: ClusterBuilder, rng: Random) -> None:
+    """Add equally important pods to some scenarios. Sort all objects as an API server does: it orders equal victims."""
+    add_equal_start_times(builder, rng)
+    builder.items.sort(key=_get_key)
+
+
+def _get_key(item: dict[str, Any]) -> tuple[str, str, str]:
+    return item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
 def _add_gated_fields(builder: ClusterBuilder, category: str, version: str) -> dict[str, bool] | None:

@@ -106,11 +106,13 @@ type EventAnswer struct {
 }
 
 // Answer has the answers of all pending pods by namespace and name. With the feature gate GenericWorkload, those of
-// groups are in PodGroups. Events has an answer for each change in `events` of the scenario.
+// groups are in PodGroups. Events has an answer for each change in `events` of the scenario, and Bindings has what PreBind
+// writes for a pod on a node.
 type Answer struct {
-	Pods      map[string]*PodAnswer   `json:"pods"`
-	PodGroups map[string]*GroupAnswer `json:"podGroups,omitempty"`
-	Events    []EventAnswer           `json:"events,omitempty"`
+	Pods      map[string]*PodAnswer                `json:"pods"`
+	PodGroups map[string]*GroupAnswer              `json:"podGroups,omitempty"`
+	Events    []EventAnswer                        `json:"events,omitempty"`
+	Bindings  map[string]map[string]*BindingAnswer `json:"bindings,omitempty"`
 }
 
 func newPodAnswer() *PodAnswer {

@@ -36,6 +36,7 @@ type cluster struct {
 	snapshot   *internalcache.Snapshot
 	factory    *staticFactory
 	writes     *atomic.Int64
+	written    func(clienttesting.Action) // gets each write
 	stop       context.CancelFunc
 }
 
@@ -49,7 +50,7 @@ func newCluster(s *scenario) (*cluster, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	logger := klog.FromContext(ctx)
 	c := &cluster{plugins: map[string]fwk.Plugin{}, snapshot: internalcache.NewEmptySnapshot(), writes: &atomic.Int64{}, stop: cancel}
-	client := newClient(c.writes)
+	client := c.newClient()
 	c.factory = newStaticFactory(client, s.objects)
 	draManager, err := newDRAManager(ctx, c.factory, client)
 	if err != nil {
@@ -143,18 +144,22 @@ func newDRAManager(ctx context.Context, factory *staticFactory, client *fake.Cli
 }
 
 // newClient makes a client that accepts every write, stores nothing and counts the writes.
-func newClient(writes *atomic.Int64) *fake.Clientset {
+func (c *cluster) newClient() *fake.Clientset {
 	client := fake.NewSimpleClientset()
 	client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		var object runtime.Object
 		switch action := action.(type) {
 		case clienttesting.UpdateAction: // also a CreateAction
-			writes.Add(1)
-			return true, action.GetObject(), nil
+			object = action.GetObject()
 		case clienttesting.DeleteAction, clienttesting.PatchAction:
-			writes.Add(1)
-			return true, nil, nil
+		default:
+			return false, nil, nil
 		}
-		return false, nil, nil
+		c.writes.Add(1)
+		if c.written != nil {
+			c.written(action)
+		}
+		return true, object, nil
 	})
 	return client
 }

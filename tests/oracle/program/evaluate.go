@@ -33,7 +33,7 @@ func answerScenario(document []byte) (*Answer, error) {
 	if answer.Events, err = answerEvents(s, document); err != nil {
 		return nil, err
 	}
-	answer.Pods, err = answerPods(s)
+	answer.Pods, answer.Bindings, err = answerPods(s)
 	return answer, err
 }
 
@@ -45,8 +45,9 @@ func isPending(pod *v1.Pod, s *scenario) bool {
 	return pod.DeletionTimestamp == nil && pod.Spec.SchedulerName == s.profile.SchedulerName
 }
 
-func answerPods(s *scenario) (answers map[string]*PodAnswer, err error) {
-	answers = map[string]*PodAnswer{}
+// answerPods evaluates the pods, and binds those that use claims or volumes to some nodes.
+func answerPods(s *scenario) (answers map[string]*PodAnswer, bindings map[string]map[string]*BindingAnswer, err error) {
+	answers, bindings = map[string]*PodAnswer{}, map[string]map[string]*BindingAnswer{}
 	var c *cluster
 	groups := utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload)
 	for _, pod := range s.pods {
@@ -55,10 +56,16 @@ func answerPods(s *scenario) (answers map[string]*PodAnswer, err error) {
 		}
 		if c == nil {
 			if c, err = newCluster(s); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
-		answers[podKey(pod)] = c.evaluate(context.Background(), pod)
+		answer := c.evaluate(context.Background(), pod)
+		answers[podKey(pod)] = answer
+		if usesClaims(pod) && pod.Spec.NodeName == "" && len(answer.Feasible) > 0 {
+			if bindings[podKey(pod)], err = answerBindings(s, pod, answer.Feasible); err != nil {
+				return nil, nil, err
+			}
+		}
 		if c.isChanged() {
 			c.stop()
 			c = nil
@@ -67,7 +74,7 @@ func answerPods(s *scenario) (answers map[string]*PodAnswer, err error) {
 	if c != nil {
 		c.stop()
 	}
-	return answers, nil
+	return answers, bindings, nil
 }
 
 func podKey(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
