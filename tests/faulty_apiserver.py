@@ -87,7 +87,7 @@ class Fault(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
         skip: the first `skip` matching requests do not get the fault.
         times: the maximum number of requests that get the fault; 0: unlimited.
         code: the HTTP status of the response.
-        retry_after: the header Retry-After, in seconds or as a date; empty: no header.
+        retry_after: the header Retry-After, in seconds or, for a STATUS, as a date; empty: no header.
         after_events: the number of events that a watch sends before the fault.
     """
 
@@ -278,7 +278,7 @@ class FaultyHttpApp(HttpApp):
             if fault.kind is FaultKind.TIMEOUT:
                 await self._sleep(fault.delay_seconds)
                 message = "Timeout: request did not complete within the allotted timeout"
-                raise StatusError(504, "Timeout", message)
+                raise StatusError(504, "Timeout", message, retry_after=int(fault.retry_after or 0))
             if fault.kind is FaultKind.NO_RESPONSE:
                 raise BrokenConnectionError
 

@@ -26,8 +26,8 @@ class ApiCall:
         strategic: whether a patch is a strategic merge patch. The patch of a pod's or pod group's status always is.
         on_written: the function that is called after a write, with the new resource version of the object.
         is_resent: whether a write of unknown outcome is sent again until the server answers. If the server then rejects
-            it, `on_written` is called with the current resource version, because an earlier attempt may have been
-            executed. The write must have no other effect if it is executed twice.
+            it, or `on_conflict` returns a message, `on_written` is called with the current resource version, because an
+            earlier attempt may have been executed. The write must have no other effect if it is executed twice.
         on_conflict: the function that is called after a conflict with the current object in JSON. It updates `body`
             and returns the calls to make before this one is made again, or an error message. It may raise
             `DecodeError`. None: a conflict is an error.

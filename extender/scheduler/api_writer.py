@@ -165,6 +165,8 @@ class ApiWriter:
         except (ApiError, DecodeError) as error:
             raise ApiError(f"update {api_call.kind} {namespace}/{name} after conflict: {error}") from error
         if isinstance(result, str):
+            if api_call.is_resent:  # the transport may have sent it before, and got an error with Retry-After
+                api_call.on_written(_get_resource_version(current_object))
             raise ApiError(result)
 
     async def _resend(self, api_call: ApiCall) -> None:

@@ -52,9 +52,10 @@ def make_pod_with_claim(harness: FaultHarness, name: str) -> None:
         Fault(FaultKind.NO_RESPONSE, "patch", "resourceclaims/status", times=3),
         Fault(FaultKind.TIMEOUT, "patch", "resourceclaims/status", times=3),
         Fault(FaultKind.TIMEOUT, "patch", "resourceclaims/status", delay_seconds=100, times=1),
+        Fault(FaultKind.TIMEOUT, "patch", "resourceclaims/status", retry_after="1", times=1),
         Fault(FaultKind.DELAY, "patch", "resourceclaims/status", delay_seconds=100, times=1),
     ],
-    ids=lambda fault: f"{fault.kind.value} {fault.code} {fault.delay_seconds:g} s",
+    ids=lambda fault: f"{fault.kind.value} {fault.code} {fault.delay_seconds:g} s {fault.retry_after}",
 )
 def test_a_device_is_not_allocated_again_while_the_outcome_of_its_allocation_is_unknown(fault: Fault) -> None:
     """The watch of the claims does not show the allocation. kube-scheduler would allocate the device twice."""
@@ -67,6 +68,7 @@ def test_a_device_is_not_allocated_again_while_the_outcome_of_its_allocation_is_
         await harness.start_leader("DynamicResources", **LONG_LEASE)
         make_pod_with_claim(harness, "a")
         await harness.wait_until(lambda: bool(harness.recorder.requests("PATCH", "/resourceclaims/a/status")))
+        await asyncio.sleep(3)
         make_pod_with_claim(harness, "b")
         await asyncio.sleep(150)
         await harness.wait_until_consistent("b")

@@ -213,7 +213,7 @@ AFTER_CONFLICT = "update ResourceClaim default/gpu after conflict: "
         ([*[CONFLICT, *RETRY] * 2, make_object("10")], "patch get patch patch get patch patch", "9 9 10", ""),
         ([CONFLICT, *RETRY, LOST, make_object("10")], "patch get patch patch patch", "9 10", ""),
         ([*[CONFLICT, *RETRY] * 4, CONFLICT], "patch get patch " * 4 + "patch", "9 9 9 9", str(CONFLICT)),
-        ([CONFLICT, make_object("13")], "patch get", "", "the claim was allocated"),
+        ([CONFLICT, make_object("13")], "patch get", "13", "the claim was allocated"),
         ([CONFLICT, PAGE], "patch get", "", AFTER_CONFLICT + "no JSON"),
         ([CONFLICT, LOST], "patch get", "", AFTER_CONFLICT + str(LOST)),
         ([CONFLICT, make_object("8"), LOST], "patch get patch", "", AFTER_CONFLICT + str(LOST)),
