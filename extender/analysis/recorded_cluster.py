@@ -124,7 +124,9 @@ def parse_recording(data: bytes, source: str, *, checks_manifests: bool = False)
 
 
 def check_nodes(recording: Recording) -> None:
-    """Check that each node has a status, without which it would have no capacity.
+    """Check that each node of a manifest has a status, without which it would have no capacity.
+
+    A node with a UID is from an API server, where a node has no status before its kubelet writes it.
 
     Raises:
         InputError: a node has no status. The exception has all such nodes, or the first twenty.
@@ -134,7 +136,7 @@ def check_nodes(recording: Recording) -> None:
     errors = [
         InputErrorLine(location, message, f"Node {obj.metadata.name}", "status.allocatable")
         for obj in recording.objects
-        if isinstance(obj, Node) and obj.status == NodeStatus()
+        if isinstance(obj, Node) and not obj.metadata.uid and obj.status == NodeStatus()
     ]
     if errors:
         raise InputError(errors[:_MAX_ERRORS])

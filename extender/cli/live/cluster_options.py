@@ -9,7 +9,7 @@ from typing import Any
 from extender.analysis.coscheduling_groups import convert_coscheduling_groups
 from extender.analysis.input.input_errors import UnreadableError, make_input_error
 from extender.analysis.pod_selection import PodSelection
-from extender.analysis.recorded_cluster import Recording
+from extender.analysis.recorded_cluster import Recording, check_nodes
 from extender.analysis.required_kinds import RECORDED_KINDS, get_plural
 from extender.api.label_selectors import parse_label_selector
 from extender.app.wiring import SchedulerSetup
@@ -133,7 +133,9 @@ def read_cluster(
     """
     options = options or ClusterOptions()
     if files:
-        return _read_files(files, input_options, options)
+        cluster = _read_files(files, input_options, options)
+        check_nodes(cluster.recording)
+        return cluster
 
     cluster = _read_live_cluster(input_options, options, None)
     warn_about_unreadable_kinds(cluster.recording)

@@ -5,7 +5,6 @@ from typing import Annotated, Final
 import typer
 
 from extender.analysis.coscheduling_groups import convert_coscheduling_groups
-from extender.analysis.recorded_cluster import check_nodes
 from extender.analysis.simulate import SimulationOptions
 from extender.answers.schema_version import AnswerKind
 from extender.cli import options
@@ -93,7 +92,6 @@ def compare_command(
     )
     with redirect_plugin_output():
         first = read_cluster(file, first_options, ClusterOptions(kubeconfig, context))
-        check_nodes(first.recording)
         second = _configure(first, second_options)
         if all_pods:
             return_pods_to_queue(first.cache)

@@ -371,6 +371,11 @@ def test_a_node_without_status_is_an_error(tmp_path: Path) -> None:
     check_nodes(read_cluster(tmp_path, to_json({**NODE, "status": {"capacity": {"cpu": "4"}}})))
 
 
+def test_a_recorded_node_may_wait_for_its_first_status(tmp_path: Path) -> None:
+    recorded_node = {**NODE, "metadata": {**NODE["metadata"], "uid": "u-1"}}
+    check_nodes(read_cluster(tmp_path, to_json(recorded_node)))
+
+
 def test_the_kinds_of_objects_and_of_empty_typed_lists_are_recorded(tmp_path: Path) -> None:
     empty = {"apiVersion": "v1", "kind": "ServiceList", "items": []}
     assert read_cluster(tmp_path, to_json(NODE) + to_json(empty)).recorded_kinds == {"Node", "Service"}

@@ -73,6 +73,17 @@ def test_the_priority_of_a_class_of_the_cluster_is_used(extender: Run, tmp_path:
     assert [shape["fits"] for shape in answer["shapes"]] == [1, 3]
 
 
+def test_a_node_of_a_manifest_without_a_status_is_an_error(extender: Run, tmp_path: Path) -> None:
+    cluster = write(tmp_path / "c.json", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
+    web = write(tmp_path / "p.json", pod("web", owner=""))
+    assert extender("fits", "-f", cluster, "-p", web) == (
+        2,
+        "",
+        f"extender: {cluster}: Node n1: status.allocatable: is missing; "
+        "add it, such as {cpu: 4, memory: 8Gi, pods: 110}\n",
+    )
+
+
 def test_bad_input_is_one_line(extender: Run, tmp_path: Path) -> None:
     cluster = write(tmp_path / "c.json", node("n1"))
     web = write(tmp_path / "p.json", pod("web", schedulerName="other"))
