@@ -124,6 +124,10 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "1,024": (node_table._MAX_UNUSED_LABEL_KEYS, 1024),
     },
     "Resources that pods and requests add to those of the nodes": {"256": (pod_limits.MAX_RESOURCE_NAMES, 256)},
+    "New resources of a changed node; resources that nodes have had": {
+        "256": (pod_limits.MAX_RESOURCE_NAMES, 256),
+        "1,024": (node_table._MAX_SHARED_RESOURCES, 1024),
+    },
     "Fields of a request, of its list of nodes, or of the metadata of this list": {
         "1,000": (json_parts.MAX_FIELDS, 1000)
     },

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from extender.api.kinds.node import ContainerImage, Node
+from extender.api.pod_limits import MAX_RESOURCE_NAMES
 from extender.api.quantity import to_base_units
 from extender.basics.intern import InternPool
 from extender.cache.tables.arrays import widen
@@ -21,6 +22,9 @@ MAX_LABEL_COLUMNS = 256
 
 _MAX_UNUSED_LABEL_KEYS = 1024
 """Limit of the label keys of removed nodes that are known, beyond the number of those of nodes."""
+
+_MAX_SHARED_RESOURCES = 1024
+"""Limit of the resources of nodes, beyond one for each node. Each takes two numbers for each node."""
 
 _INITIAL_CAPACITY = 64
 
@@ -232,10 +236,12 @@ class NodeTable:
         symbols, columns = self.symbols, self.columns
         amounts: dict[int, int] = {}
         allowed_pods = 0
+        # A compromised node may have names without end. What it adds beyond the limits is as if no node had it.
+        max_count = min(len(symbols.resources) + MAX_RESOURCE_NAMES, len(self.names) + _MAX_SHARED_RESOURCES)
         for name, quantity in node.status.allocatable.items():
             if name == "pods":
                 allowed_pods = to_base_units(name, quantity)
-            else:
+            elif len(symbols.resources) < max_count or symbols.resources.get(name) is not None:
                 amounts[symbols.resources.intern(name)] = to_base_units(name, quantity)
         self.grow_resource_columns()
         allocatable = columns.get_writable("allocatable")

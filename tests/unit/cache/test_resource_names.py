@@ -45,6 +45,26 @@ def test_a_resource_of_a_node_is_never_among_the_other_resources() -> None:
     )
 
 
+def test_a_node_adds_at_most_256_resources_and_another_node_can_still_add_one() -> None:
+    many = make_node("n1", allocatable={"cpu": "1", "pods": "9", **MANY_RESOURCES})
+    cache = make_cluster(many, make_node("n2", allocatable={"cpu": "1", "pods": "9", "example.com/gpu": "1"}))
+    assert count_columns(cache) == 3 + 256 + 1
+    assert place(cache, make_pod("gpu", requests={"example.com/gpu": "1"})).node == "n2"
+    assert place(cache, make_pod("first", requests={"example.com/0": "1"})).node == "n1"
+    assert place(cache, make_pod("last", requests={"example.com/4999": "1"})).reasons == (
+        f"Insufficient {OTHER_RESOURCES}",
+    )
+
+
+def test_a_node_with_changing_resources_adds_at_most_1024() -> None:
+    cache = make_cluster(make_node("n1"))
+    for start in range(0, 5000, 200):
+        new = {f"example.com/{number}": "1" for number in range(start, start + 200)}
+        cache.add_or_update_node(make_node("n1", allocatable={"cpu": "1", "pods": "9", **new}))
+    assert count_columns(cache) == 1 + 1024
+    assert place(cache, make_pod("plain", requests={"cpu": "1"})).node == "n1"
+
+
 def test_a_removed_pod_with_other_resources_leaves_the_amounts_as_before() -> None:
     cache = make_cluster(make_node("n1"))
     cache.add_or_update_pod(make_pod("many", node="n1", requests=MANY_RESOURCES))
