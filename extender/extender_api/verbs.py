@@ -13,7 +13,6 @@ from prometheus_client import CollectorRegistry
 from extender.api.defaulting import set_defaults
 from extender.api.extender_v1 import FilterResult, MetaPod, MetaVictims, PreemptionResult
 from extender.api.kinds.pod import Pod
-from extender.api.pod_limits import get_resource_names
 from extender.api.validation import validate_object
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
@@ -31,7 +30,7 @@ from extender.extender_api.decision_log import DecisionLog
 from extender.extender_api.failed_nodes import FEASIBLE, NodeReasons, reasons_from_diagnosis, reasons_from_status
 from extender.extender_api.host_priorities import HostPriorities
 from extender.extender_api.payloads import ExtenderArgs, PreemptionArgs
-from extender.extender_api.request_limits import RequestError, check_resource_names
+from extender.extender_api.request_limits import RequestError
 from extender.extender_api.requested_nodes import RequestedNodes, add_requested_nodes, find_nodes_by_name
 from extender.extender_api.score_scaling import ScoreRange, scale_totals
 from extender.framework.profiles import Profile
@@ -309,7 +308,6 @@ class Verbs:
 
     def _prepare_pod(self, pod: Pod) -> tuple[PodInfo, Profile]:
         prepared_pod = self._pod_preparer.prepare(pod)
-        check_resource_names("Pod.spec", get_resource_names(prepared_pod.spec), self.cache.symbols.resources)
         profile = self.profiles.get(prepared_pod.spec.scheduler_name, self.default_profile)
         return self.cache.make_pod_info(prepared_pod), profile
 
