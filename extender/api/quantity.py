@@ -18,8 +18,9 @@ _WRAPPING_SHIFTS: Final = (1, 2, 3, 6, 9)
 """Powers of ten with which upstream multiplies without a loop, so that an overflow wraps around."""
 _MAX_LENGTH: Final = 4096
 _MAX_EXPONENT: Final = 4096
-"""The largest exponent accepted, so that a short text cannot become a huge number."""
+"""A larger exponent counts as this one: both numbers exceed 64 bits. So a short text cannot become a huge number."""
 
+_LONG_NUMBER: Final = re.compile(rf"[1-9][0-9]{{{_MAX_LENGTH},}}", re.ASCII)
 _GRAMMAR: Final = re.compile(r"([+-]?)([0-9]*+)(?:(\.)([0-9]*+))?+([eEinumkKMGTP]*+[+-]?[0-9]*+)", re.ASCII)
 _EXPONENT_SUFFIX: Final = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
 _DECIMAL_EXPONENTS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -126,7 +127,10 @@ def parse(text: str | float) -> Quantity:
 
     Source: apimachinery/pkg/api/resource/quantity.go, ParseQuantity (1.36).
     """
-    return _parse(text.strip() if isinstance(text, str) else str(text))
+    text = text.strip() if isinstance(text, str) else str(text)
+    if len(text) > _MAX_LENGTH and _LONG_NUMBER.fullmatch(text):  # the API server stores it as it is
+        text = f"{text[: _SAFE_INT64_DIGITS + 1]}e400"
+    return _parse(text)
 
 
 def _make_syntax_error(text: str) -> ValueError:
@@ -162,10 +166,9 @@ def _parse_exponent(text: str, suffix: str) -> int:
     if match is None:
         raise _make_syntax_error(text)
     digits = match.group(1)
-    # Check the number of digits first, so that no long number is converted.
-    if len(digits) > _SAFE_INT64_DIGITS or abs(int(digits)) > _MAX_EXPONENT:
-        raise ValueError(f'quantity "{text[:64]}": want an exponent between -{_MAX_EXPONENT} and {_MAX_EXPONENT}')
-    return int(digits)
+    if len(digits) > _SAFE_INT64_DIGITS:  # so that no long number is converted
+        raise _make_syntax_error(text)
+    return max(-_MAX_EXPONENT, min(int(digits), _MAX_EXPONENT))
 
 
 def _parse_int64_amount(digits: str, fraction: str, exponent: int, binary_exponent: int | None) -> int | None:

@@ -75,7 +75,18 @@ def _format_line(metric: str, pod: Pod, node: str, resource: str, amount: Quanti
         "unit": get_resource_unit(resource),
     }
     label_text = ",".join(f'{key}="{_escape_label(value)}"' for key, value in labels.items())
-    return f"{metric}{{{label_text}}} {amount.unscaled * 10.0**amount.scale!r}\n"
+    return f"{metric}{{{label_text}}} {_format_amount(amount)}\n"
+
+
+def _format_amount(amount: Quantity) -> str:
+    """Return *amount* as a floating-point number; beyond its range, infinity.
+
+    Source: apimachinery/pkg/api/resource/quantity.go, Quantity.AsApproximateFloat64 (1.36).
+    """
+    try:
+        return repr(amount.unscaled * 10.0**amount.scale)
+    except OverflowError:
+        return "+Inf" if amount.unscaled > 0 else "-Inf"
 
 
 def _escape_label(value: str) -> str:

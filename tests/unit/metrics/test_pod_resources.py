@@ -38,6 +38,13 @@ def test_a_line_has_every_label() -> None:
     )
 
 
+@pytest.mark.parametrize("amount", ["1e999999", "1" * 5000, "12345678901234567890e300"])
+def test_an_amount_beyond_floating_point_numbers_is_infinite(amount: str) -> None:
+    pod = make_pod(containers=[container({"cpu": amount, "memory": "1Ki"})])
+    (cpu, memory) = list(render_pod_resources([(pod, "n1")]))[-1].splitlines()
+    assert (cpu.rpartition(" ")[2], memory.rpartition(" ")[2]) == ("+Inf", "1024.0")
+
+
 @pytest.mark.parametrize(
     ("spec", "amounts"),
     [
