@@ -7,7 +7,7 @@ import typer
 from msgspec.structs import replace
 
 from extender.analysis.input.input_errors import make_input_error
-from extender.analysis.recorded_cluster import read_recording
+from extender.analysis.recorded_cluster import check_nodes, read_recording
 from extender.api.defaults import DEFAULT_NAMESPACE
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
@@ -74,6 +74,7 @@ def _read_nodes(files: list[str]) -> tuple[Node, ...]:
         nodes = [obj for obj in recording.objects if isinstance(obj, Node)]
         if not nodes:
             raise make_input_error(file, "holds no Node; name a file with a Node")
+        check_nodes(recording)
         all_nodes += nodes
     return tuple(all_nodes)
 

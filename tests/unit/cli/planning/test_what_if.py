@@ -147,6 +147,17 @@ def test_a_file_of_nodes_without_a_node_is_an_error(extender: Run, cluster: str,
     )
 
 
+def test_a_new_node_without_a_status_is_an_error(extender: Run, cluster: str, tmp_path: Path) -> None:
+    file = tmp_path / "n.json"
+    file.write_text(as_list([{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "new"}}]))
+    assert extender("what-if", "-f", cluster, "--nodes", str(file)) == (
+        2,
+        "",
+        f"extender: {file}: Node new: status.allocatable: is missing; "
+        "add it, such as {cpu: 4, memory: 8Gi, pods: 110}\n",
+    )
+
+
 def test_an_empty_cluster_leaves_new_pods_waiting(extender: Run, tmp_path: Path) -> None:
     (tmp_path / "e.json").write_text(as_list([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}]))
     (tmp_path / "p.json").write_text(as_list([pod("big", "4", owner="")]))
