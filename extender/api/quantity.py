@@ -20,6 +20,9 @@ _MAX_LENGTH: Final = 4096
 _MAX_EXPONENT: Final = 4096
 """A larger exponent counts as this one: both numbers exceed 64 bits. So a short text cannot become a huge number."""
 
+_MAX_CACHED_LENGTH: Final = 64
+"""The longest text whose quantity is cached; pods may have thousands of different long ones."""
+
 _LONG_NUMBER: Final = re.compile(rf"[1-9][0-9]{{{_MAX_LENGTH},}}", re.ASCII)
 _GRAMMAR: Final = re.compile(r"([+-]?)([0-9]*+)(?:(\.)([0-9]*+))?+([eEinumkKMGTP]*+[+-]?[0-9]*+)", re.ASCII)
 _EXPONENT_SUFFIX: Final = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
@@ -130,7 +133,7 @@ def parse(text: str | float) -> Quantity:
     text = text.strip() if isinstance(text, str) else str(text)
     if len(text) > _MAX_LENGTH and _LONG_NUMBER.fullmatch(text):  # the API server stores it as it is
         text = f"{text[: _SAFE_INT64_DIGITS + 1]}e400"
-    return _parse(text)
+    return _parse(text) if len(text) <= _MAX_CACHED_LENGTH else _parse.__wrapped__(text)
 
 
 def _make_syntax_error(text: str) -> ValueError:
