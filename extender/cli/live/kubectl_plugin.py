@@ -54,7 +54,7 @@ _FILE_FLAGS: Final = frozenset(
 def main() -> None:
     """Run `kubectl placement` with the arguments of this process."""
     arguments = sys.argv[1:]
-    if not arguments or arguments[0] in {"-h", "--help"}:
+    if not arguments or arguments[0] in {"-h", "--help", "help"}:
         sys.stdout.write(_format_usage())
         sys.exit(0 if arguments else 2)
     if arguments[0] not in COMMANDS and not arguments[0].startswith("-"):

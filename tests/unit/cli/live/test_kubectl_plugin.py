@@ -52,8 +52,9 @@ def test_without_a_command_the_usage_lists_all_commands(
     assert run(monkeypatch) == 2
     usage = capsys.readouterr().out
     assert all(f"\n  {name} " in usage for name in kubectl_plugin.COMMANDS)
-    assert run(monkeypatch, "--help") == 0
-    assert capsys.readouterr().out == usage
+    for word in ("--help", "-h", "help"):
+        assert run(monkeypatch, word) == 0
+        assert capsys.readouterr().out == usage
 
 
 @pytest.mark.parametrize("name", kubectl_plugin.COMMANDS)
