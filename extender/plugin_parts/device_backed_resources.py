@@ -1,7 +1,7 @@
 """Extended resources that are backed by DRA devices, for plugins that score resources.
 
-The devices of the resource's class are counted on each node: all devices, and allocated devices. As upstream, all
-slices count, including slices of incomplete pools and old generations.
+The devices of the resource's class are counted on each node: all devices, and allocated devices. Allocations that are
+not written yet count too. As upstream, all slices count, including slices of incomplete pools and old generations.
 
 Source: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
 resourceAllocationScorer.calculateDRAResourceTotals (1.36).
@@ -9,7 +9,8 @@ resourceAllocationScorer.calculateDRAResourceTotals (1.36).
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,12 +22,15 @@ from extender.cache.device_classes import get_class_by_resource
 from extender.cache.node_matching import match_node_selector
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
-from extender.config.feature_gates import FeatureGates
 from extender.dra.allocator import Allocator
 from extender.dra.cel.environment import CompileError, EvaluationError
 from extender.dra.features import Features, make_features
 from extender.dra.resource_slices import CompiledSlice, NodeSelection, SliceDevice
+from extender.framework.plugin_args import PluginArgs
 from extender.plugin_parts.scored_resources import ResourceSpec, ScoredResource
+
+_ALLOCATOR: Final = "DynamicResources"
+"""The key of the allocator in the shared state: the name of the plugin."""
 
 RowsOrMask = BoolArray | IntArray
 """Row numbers, or a mask over all rows."""
@@ -40,12 +44,22 @@ class DeviceCounts(NamedTuple):
 
 
 class DeviceCounter:
-    """Counts the devices in the snapshots of one cache. Each plugin has its own counter. It is not thread-safe."""
+    """Counts the devices in the snapshots of one cache. Each plugin has its own counter. It is not thread-safe.
 
-    def __init__(self, features: Features) -> None:
+    *shared_state* is that of the plugins. All counters and DynamicResources share its allocator, which knows the
+    allocations in flight.
+    """
+
+    def __init__(self, features: Features, shared_state: dict[str, Any]) -> None:
         self._features = features
-        self._allocator = Allocator(features, SystemClock())
+        self._shared_state = shared_state
         self._cache: dict[str, tuple[object, DeviceCounts]] = {}
+
+    @cached_property
+    def _allocator(self) -> Allocator:
+        """The shared allocator; DynamicResources, if it is enabled, has made it before the first count."""
+        allocator: Allocator = self._shared_state.setdefault(_ALLOCATOR, Allocator(self._features, SystemClock()))
+        return allocator
 
     def count_devices(self, device_class: DeviceClass, snapshot: Snapshot) -> DeviceCounts:
         """Count the devices of *device_class*. The counts are 0 on nodes where a selector of the class fails."""
@@ -158,11 +172,12 @@ class DeviceBackedResourceBuilder:
         read_kinds: the kinds that the counts of devices depend on; empty if devices cannot back a scored resource.
     """
 
-    def __init__(self, gates: FeatureGates, specs: Sequence[ResourceSpec]) -> None:
+    def __init__(self, args: PluginArgs[Any], specs: Sequence[ResourceSpec]) -> None:
         self._extended_resource_positions = [
             position for position, spec in enumerate(specs) if is_dra_extended_resource(spec.name)
         ]
-        self._counter = DeviceCounter(make_features(gates)) if "DRAExtendedResource" in gates else None
+        has_devices = "DRAExtendedResource" in args.gates
+        self._counter = DeviceCounter(make_features(args.gates), args.shared_state) if has_devices else None
         self.read_kinds: tuple[type[KubernetesObject], ...] = (
             (ResourceSlice, ResourceClaim) if self._counter and self._extended_resource_positions else ()
         )

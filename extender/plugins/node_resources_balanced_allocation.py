@@ -93,7 +93,7 @@ class NodeResourcesBalancedAllocation:
         self._resource_specs = args.options.resources
         gates = args.gates
         self._resources_options = make_pod_resources_options(gates)._replace(dra_node_allocatable=False)
-        self._device_backed_resource_builder = DeviceBackedResourceBuilder(gates, self._resource_specs)
+        self._device_backed_resource_builder = DeviceBackedResourceBuilder(args, self._resource_specs)
         self.read_kinds = self._device_backed_resource_builder.read_kinds
 
     def _get_requests(self, pod: PodInfo) -> tuple[int, ...]:

@@ -199,7 +199,7 @@ class NodeResourcesFit:
         self._dra_extended_resource = "DRAExtendedResource" in gates
         self._resize_preemption = "InPlacePodVerticalScalingSchedulerPreemption" in gates
         self._queueing_hints = FitQueueingHints(gates)
-        self._device_backed_resource_builder = DeviceBackedResourceBuilder(gates, self._resource_specs)
+        self._device_backed_resource_builder = DeviceBackedResourceBuilder(args, self._resource_specs)
         class_kinds = (DeviceClass,) if self._dra_extended_resource else ()
         self.read_kinds = (*class_kinds, *self._device_backed_resource_builder.read_kinds)
 

@@ -4,19 +4,27 @@ Source: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
 resourceAllocationScorer.calculateDRAResourceTotals (1.36).
 """
 
+from typing import Any
+
 import pytest
 
 from extender.config.feature_gates import FeatureGates
+from extender.framework.plugin_args import PluginArgs
 from extender.plugin_parts.device_backed_resources import DeviceBackedResourceBuilder
 from extender.plugin_parts.scored_resources import ResourceSpec, build_scored_resources
 from tests.build import make_cluster, make_node, make_pod
-from tests.unit.dra.builders import make_allocated_claim, make_device_class, make_slice
+from tests.unit.dra.builders import make_allocated_claim, make_allocator, make_device_class, make_slice
 
 GPU = "example.com/gpu"
 FAST = 'device.attributes["gpu.example.com"].speed > 1'
 
 
-def count_devices(*expressions: str, slices: list[dict[str, object]], gates: dict[str, bool] | None = None) -> object:
+def count_devices(
+    *expressions: str,
+    slices: list[dict[str, object]],
+    gates: dict[str, bool] | None = None,
+    shared_state: dict[str, Any] | None = None,
+) -> object:
     """Return the allocatable and the requested amounts of two nodes.
 
     The node `n` lacks the resource. The node `own` has three, and a pod requests one of them.
@@ -32,7 +40,8 @@ def count_devices(*expressions: str, slices: list[dict[str, object]], gates: dic
     snapshot = cache.snapshot()
     specs = [ResourceSpec(GPU)]
     plain = build_scored_resources(specs, [1], snapshot.symbols.resources, nonzero=True)
-    (resource,) = DeviceBackedResourceBuilder(FeatureGates(gates), specs).replace_device_backed(plain, snapshot)
+    args: PluginArgs[None] = PluginArgs(None, FeatureGates(gates), shared_state=shared_state or {})
+    (resource,) = DeviceBackedResourceBuilder(args, specs).replace_device_backed(plain, snapshot)
     view = snapshot.view()
     return resource.allocatable(view).tolist(), resource.requested(view).tolist()
 
@@ -69,3 +78,13 @@ def test_devices_are_counted(expressions: list[str], slices: list[dict[str, obje
 
 def test_no_devices_are_counted_while_the_gate_is_off() -> None:
     assert count_devices(slices=[{"node": "n", **THREE}], gates={"DRAExtendedResource": False}) == ([0, 3], [0, 1])
+
+
+def test_devices_of_an_allocation_that_is_not_written_yet_are_allocated() -> None:
+    """Source: pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go, claimTracker (1.37)."""
+    allocator = make_allocator()
+    allocation = make_allocated_claim("in-flight", ["d2"]).status.allocation
+    assert allocation is not None
+    allocator.allocated_devices.add_in_flight("uid-in-flight", allocation)
+    shared_state = {"DynamicResources": allocator}
+    assert count_devices(slices=[{"node": "n", **THREE}], shared_state=shared_state) == ([3, 3], [2, 1])
