@@ -69,7 +69,10 @@ def _describe(calls: Iterable[ApiCall], snapshot: Snapshot) -> dict[str, Any]:
             claim = snapshot.get_object(ResourceClaim, key)
             status = to_builtins(claim.status) if claim is not None else {}
             before = status.get("reservedFor", []) if call.strategic else []
-            status = {**status, **body["status"], "reservedFor": [*before, *body["status"]["reservedFor"]]}
+            added = [consumer for consumer in body["status"]["reservedFor"] if consumer not in before]
+            if not added:  # kube-scheduler does not repeat a reservation
+                continue
+            status = {**status, **body["status"], "reservedFor": [*before, *added]}
             name = f"{call.namespace}/" if key == new_key else key
             answer["claims"][name] = {field: status[field] for field in ("allocation", "reservedFor")}
         elif call.kind == "Pod":

@@ -59,6 +59,16 @@ def test_a_claim_is_allocated_and_reserved_on_each_of_two_nodes() -> None:
     assert claim["reservedFor"] == [{"resource": "pods", "name": "web", "uid": "uid-web"}]
 
 
+def test_a_repeated_reservation_is_not_a_write_because_kube_scheduler_does_not_repeat_it() -> None:
+    scenario = make_scenario(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
+    result = {"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": "d"}
+    status = {"allocation": {"devices": {"results": [result]}}}
+    for consumers, claims in (([], ["shop/gpu"]), ([{"resource": "pods", "name": "web", "uid": "uid-web"}], [])):
+        scenario["items"][1]["status"] = {**status, "reservedFor": consumers}
+        bindings = ask_extender(scenario, "1.37")["bindings"]["shop/web"]
+        assert [[*binding["claims"]] for binding in bindings.values()] == [claims, claims]
+
+
 def test_a_volume_claim_selects_the_node() -> None:
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     bindings = ask_extender(make_scenario(volumes=volumes), "1.36")["bindings"]["shop/web"]
