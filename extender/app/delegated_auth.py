@@ -22,7 +22,7 @@ from extender.basics.clock import SystemClock
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
 from extender.client.connections import PendingRequests
 from extender.client.credentials import Credentials
-from extender.client.errors import ApiError
+from extender.client.errors import ApiError, CredentialsError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import AttemptObserver, Request, Transport
 from extender.client.writer import Writer
@@ -153,15 +153,23 @@ class DelegatedAuth:
 
 
 def _open_transport(
-    stack: AsyncExitStack, kubeconfig: str, credential_source: CredentialSource, user_agent: str
+    stack: AsyncExitStack, kubeconfig: str, flag: str, credential_source: CredentialSource, user_agent: str
 ) -> Transport | None:
-    """Return a transport to the API server for reviews; None if there is no kubeconfig and this is not a pod."""
+    """Return a transport to the API server for reviews; None if there is no kubeconfig and this is not a pod.
+
+    Raises:
+        DelegatedAuthError: the kubeconfig, which *flag* names, does not exist.
+    """
     environ = credential_source.environ
     if not kubeconfig and not environ.get("KUBERNETES_SERVICE_HOST"):
         return None
     # Without a kubeconfig the pod's service account is used, never the environment variable KUBECONFIG.
     in_cluster = {key: environ[key] for key in environ if key.startswith("KUBERNETES_SERVICE_")}
     source = CredentialSource(kubeconfig=kubeconfig, environ=environ if kubeconfig else in_cluster)
+    try:
+        source.find_files()
+    except CredentialsError as error:
+        raise DelegatedAuthError(f"{flag} {kubeconfig} does not exist or is not a regular file") from error
     transport = Transport(Credentials(source, SystemClock()), _CONNECTION, user_agent)
     stack.push_async_callback(transport.close)
     return transport
@@ -186,8 +194,12 @@ async def open_delegated_auth(
         DelegatedAuthError: a file cannot be used, or the ConfigMap cannot be read and failures are not tolerated.
     """
     async with AsyncExitStack() as stack:
-        token_transport = _open_transport(stack, authentication.kubeconfig, credential_source, user_agent)
-        access_transport = _open_transport(stack, authorization.kubeconfig, credential_source, user_agent)
+        token_transport = _open_transport(
+            stack, authentication.kubeconfig, "--authentication-kubeconfig", credential_source, user_agent
+        )
+        access_transport = _open_transport(
+            stack, authorization.kubeconfig, "--authorization-kubeconfig", credential_source, user_agent
+        )
         if token_transport is None:
             log.warning("No API server for token reviews: callers with a token are anonymous")
         if access_transport is None:

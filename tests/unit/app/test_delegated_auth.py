@@ -96,6 +96,16 @@ def test_without_a_kubeconfig_and_outside_a_pod_there_are_no_reviews() -> None:
     assert (auth.authenticator.reviewer, auth.authorizer.reviewer, auth.client_cas) == (None, None, ())
 
 
+@pytest.mark.parametrize(
+    ("authentication", "authorization", "flag"),
+    [("/no/file", "", "--authentication-kubeconfig"), ("", "/no/file", "--authorization-kubeconfig")],
+)
+def test_a_kubeconfig_that_does_not_exist_is_an_error(authentication: str, authorization: str, flag: str) -> None:
+    """kube-scheduler does not start either. The lookup of the CAs had failed with a warning, and all were anonymous."""
+    with pytest.raises(DelegatedAuthError, match=f"^{flag} /no/file does not exist or is not a regular file$"):
+        set_up(AuthenticationOptions(kubeconfig=authentication), AuthorizationOptions(kubeconfig=authorization))
+
+
 def test_the_front_proxy_ca_is_read_from_its_file(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text(CA_PEM)
     auth = set_up(AuthenticationOptions(front_proxy=FrontProxyOptions(ca_file=str(tmp_path / "ca.crt"))))
