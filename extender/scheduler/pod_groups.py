@@ -296,7 +296,11 @@ class PodGroupScheduler:
         failed_uids = (
             member.uid for index, member in enumerate(members) if decision.get_member_failure(index) is not None
         )
-        api_calls = [api_call for uid in failed_uids for api_call in decision.unreserve_calls.get(uid, ())]
+        api_calls = [
+            replace(api_call, is_resent=False)  # the scheduling loop waits for the calls
+            for uid in failed_uids
+            for api_call in decision.unreserve_calls.get(uid, ())
+        ]
         if api_calls and self._context.leadership.may_act():
             await make_unreserve_calls(self._context.api, api_calls, log.warning)
 
