@@ -31,6 +31,7 @@ class ApiCall:
         on_conflict: the function that is called after a conflict with the current object in JSON. It updates `body`
             and returns the calls to make before this one is made again, or an error message. It may raise
             `DecodeError`. None: a conflict is an error.
+        purpose: what the call does, as the start of the message of its error; empty: the message is the error alone.
     """
 
     verb: str
@@ -43,6 +44,7 @@ class ApiCall:
     on_written: Callable[[str], None] = field(default=ignore_version, compare=False)
     is_resent: bool = False
     on_conflict: "Callable[[bytes], Sequence[ApiCall] | str] | None" = field(default=None, compare=False)
+    purpose: str = field(default="", compare=False)
 
 
 _DEADLINE_EXCEEDED = error_status("context deadline exceeded")

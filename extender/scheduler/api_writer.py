@@ -204,7 +204,19 @@ class ApiWriter:
             raise UnreachableError(error.message, maybe_sent=True) from error
 
     async def _send(self, api_call: ApiCall, may_act: Callable[[], bool], may_resend: ResendCondition) -> bytes:
-        """Send the request and return the response's body; empty for a binding."""
+        """Send the request and return the response's body; empty for a binding.
+
+        Raises:
+            ApiError: the call failed, or its outcome is unknown. The message starts with the purpose of the call.
+        """
+        try:
+            return await self._send_request(api_call, may_act, may_resend)
+        except ApiError as error:
+            if api_call.purpose:
+                error.args = (f"{api_call.purpose}: {error}",)
+            raise
+
+    async def _send_request(self, api_call: ApiCall, may_act: Callable[[], bool], may_resend: ResendCondition) -> bytes:
         writer = self.writer
         namespace, name, body = api_call.namespace, api_call.name, api_call.body
         kind = self._get_kind(api_call.kind)

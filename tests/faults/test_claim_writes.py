@@ -12,6 +12,7 @@ from tests.faults.builders import LONG_LEASE, FaultHarness, make_node, run
 from tests.faulty_apiserver import Fault, FaultKind
 
 CLAIMS = RESOURCES_BY_KIND["resource.k8s.io/v1", "ResourceClaim"]
+EVENTS = RESOURCES_BY_KIND["v1", "Event"]
 SLICES = RESOURCES_BY_KIND["resource.k8s.io/v1", "ResourceSlice"]
 DRIVER = "gpu.example.com"
 GPU = "example.com/gpu"
@@ -164,6 +165,36 @@ def test_pods_that_share_a_claim_are_reserved_at_the_same_time() -> None:
         assert sorted(consumer["name"] for consumer in claim["status"]["reservedFor"]) == ["a", "b", "c", "d"]
         # The allocation for the first pod, and a reservation for each of the others.
         assert len(harness.recorder.requests("PATCH", "/resourceclaims/a/status")) == 4
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("resource", "reserved_for", "purpose"),
+    [
+        pytest.param("resourceclaims", "", "add finalizer", id="finalizer"),
+        pytest.param("resourceclaims/status", "", "add allocation and reservation", id="allocation"),
+        pytest.param("resourceclaims/status", "b", "add reservation", id="reservation"),
+    ],
+)
+def test_the_message_of_a_failed_write_says_what_it_adds(resource: str, reserved_for: str, purpose: str) -> None:
+    """kube-scheduler's message starts in the same way.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.bindClaim (1.37).
+    """
+
+    async def scenario(harness: FaultHarness) -> None:
+        create_claims_for_one_device(harness, "a")
+        await harness.start_leader("DynamicResources", **LONG_LEASE)
+        if reserved_for:
+            harness.create_pods(reserved_for, resourceClaims=[{"name": "gpu", "resourceClaimName": "a"}])
+            await harness.wait_until_consistent()
+        harness.server.faults.add(Fault(FaultKind.STATUS, "patch", resource, code=403, times=1))
+        make_pod_with_claim(harness, "a")
+        await harness.wait_until_consistent()
+        (event,) = (each for each in harness.server.api.list_objects(EVENTS) if each["reason"] == "FailedScheduling")
+        start = f'running PreBind plugin "DynamicResources": {purpose} to claim default/a: '
+        assert event["message"].startswith(start), event["message"]
 
     run(scenario)
 

@@ -134,7 +134,8 @@ def make_node_allocatable_statuses_patch(pod: Pod, statuses: Sequence[NodeAlloca
         "metadata": {"uid": meta.uid},
         "status": {"nodeAllocatableResourceClaimStatuses": to_builtins(statuses) or None},
     }
-    return ApiCall("patch", "Pod", meta.namespace, meta.name, body, "status")
+    purpose = f"updating pod {pod.key} NodeAllocatableResourceClaimStatuses"
+    return ApiCall("patch", "Pod", meta.namespace, meta.name, body, "status", purpose=purpose)
 
 
 def to_builtins(value: Any) -> Any:

@@ -110,13 +110,15 @@ class _ClaimBinding:
         """Return the call that adds the finalizer."""
         meta = self.claim.metadata
         call = ApiCall("patch", CLAIM_KIND, meta.namespace, meta.name, self.finalizer_body)
-        return replace(call, on_written=self.set_version, on_conflict=self._read_again)
+        purpose = f"add finalizer to claim {self.claim.key}"
+        return replace(call, on_written=self.set_version, on_conflict=self._read_again, purpose=purpose)
 
     def make_status_call(self) -> ApiCall:
         """Return the call that writes the status."""
         meta = self.claim.metadata
         call = ApiCall("patch", CLAIM_KIND, meta.namespace, meta.name, self.status_body, "status", is_resent=True)
-        return replace(call, on_conflict=self._restore_finalizer)
+        added = "reservation" if self.allocation is None else "allocation and reservation"
+        return replace(call, on_conflict=self._restore_finalizer, purpose=f"add {added} to claim {self.claim.key}")
 
     def _read_again(self, current_object: bytes) -> tuple[ApiCall, ...] | str:
         current = decode(current_object, ResourceClaim)
@@ -144,7 +146,7 @@ def _make_reservation_patch(
     meta = claim.metadata
     body = {"metadata": {"uid": meta.uid}, "status": {"reservedFor": [to_builtins(consumer)]}}
     call = ApiCall("patch", CLAIM_KIND, meta.namespace, meta.name, body, "status", strategic=True)
-    return replace(call, on_written=on_written, is_resent=True)
+    return replace(call, on_written=on_written, is_resent=True, purpose=f"add reservation to claim {claim.key}")
 
 
 def _add_timestamp(allocation: AllocationResult | None, now: float | None) -> AllocationResult | None:
@@ -175,7 +177,9 @@ def _make_create_call(claim: ResourceClaim) -> ApiCall:
         "metadata": to_builtins(claim.metadata),
         "spec": to_builtins(claim.spec),
     }
-    return ApiCall("create", CLAIM_KIND, claim.metadata.namespace, claim.metadata.name, body)
+    # kube-scheduler leaves the name to the API server, so its message has none.
+    purpose = f"create claim for extended resources {claim.metadata.namespace}/"
+    return ApiCall("create", CLAIM_KIND, claim.metadata.namespace, claim.metadata.name, body, purpose=purpose)
 
 
 def _make_extended_resource_status_patch(state_data: StateData, claim: ResourceClaim) -> ApiCall:
@@ -186,7 +190,8 @@ def _make_extended_resource_status_patch(state_data: StateData, claim: ResourceC
     status = PodExtendedResourceClaimStatus(request_mappings=mappings, resource_claim_name=claim.metadata.name)
     meta = state_data.pod.metadata
     body = {"metadata": {"uid": meta.uid}, "status": {"extendedResourceClaimStatus": to_builtins(status)}}
-    return ApiCall("patch", "Pod", meta.namespace, meta.name, body, "status")
+    purpose = f"update pod {state_data.pod.key} ExtendedResourceClaimStatus"
+    return ApiCall("patch", "Pod", meta.namespace, meta.name, body, "status", purpose=purpose)
 
 
 def bind_claims(
