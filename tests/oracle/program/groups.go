@@ -144,7 +144,7 @@ func newGroupScheduler(ctx context.Context, s *scenario) (*groupScheduler, error
 		scheduler.WithProfiles(withFirstOfTies(s.profile)),
 		scheduler.WithFrameworkOutOfTreeRegistry(tieBreakers),
 		scheduler.WithClock(clocktesting.NewFakeClock(time.Unix(0, 0))),
-		scheduler.WithParallelism(4),
+		scheduler.WithParallelism(1),
 	)
 	if err != nil {
 		return nil, err
