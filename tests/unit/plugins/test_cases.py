@@ -232,7 +232,7 @@ def _check_bind(runner: CaseRunner, expected: Mapping[str, Any]) -> None:
     plan = runner.plugin.bind(runner.pod, expected["node"])
     calls = [asdict(call) for call in plan.calls]
     for call in calls:
-        del call["on_written"], call["is_resent"], call["on_conflict"]
+        del call["on_written"], call["is_resent"], call["on_conflict"], call["purpose"]
     assert calls == expected["calls"]
     assert plan.wait_condition is None
 
