@@ -118,11 +118,15 @@ class Informers:
         is_optional = kind is DeviceTaintRule  # an API server of 1.36 does not serve the apiVersion of 1.37
         list_watch = self._make_list_watch(kind)
         hint = MISSING_KIND_HINTS.get(kind.__name__, "")
-        reflector = Reflector(
-            self._transport, list_watch, deliver, self._clock, is_optional=is_optional, missing_kind_hint=hint
+        return Reflector(
+            self._transport,
+            list_watch,
+            deliver,
+            self._clock,
+            is_optional=is_optional,
+            missing_kind_hint=hint,
+            on_list=partial(self._event_handlers.on_list, kind),
         )
-        reflector.on_list = partial(self._event_handlers.on_list, kind)
-        return reflector
 
     def _make_list_watch(self, kind: type[Any]) -> ListWatch[Any]:
         on_raw = self._raw_objects.put if self._raw_objects.is_cached_kind(kind) else None
