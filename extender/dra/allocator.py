@@ -35,6 +35,9 @@ from extender.dra.features import Features
 from extender.dra.resource_slices import CompiledSlice, PoolId
 from extender.dra.search_bounds import ALLOCATION_RESULTS_MAX_SIZE, ClaimAllocation
 
+ALLOCATOR_KEY: Final = "DynamicResources"
+"""The key of the allocator in the shared state of the plugins. It is absent if DynamicResources is disabled."""
+
 _MAX_CACHED_CLAIM_SETS: Final = 128
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 

@@ -10,7 +10,7 @@ resourceAllocationScorer.calculateDRAResourceTotals (1.36).
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,15 +22,12 @@ from extender.cache.device_classes import get_class_by_resource
 from extender.cache.node_matching import match_node_selector
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
-from extender.dra.allocator import Allocator
+from extender.dra.allocator import ALLOCATOR_KEY, Allocator
 from extender.dra.cel.environment import CompileError, EvaluationError
 from extender.dra.features import Features, make_features
 from extender.dra.resource_slices import CompiledSlice, NodeSelection, SliceDevice
 from extender.framework.plugin_args import PluginArgs
 from extender.plugin_parts.scored_resources import ResourceSpec, ScoredResource
-
-_ALLOCATOR: Final = "DynamicResources"
-"""The key of the allocator in the shared state: the name of the plugin."""
 
 RowsOrMask = BoolArray | IntArray
 """Row numbers, or a mask over all rows."""
@@ -46,8 +43,8 @@ class DeviceCounts(NamedTuple):
 class DeviceCounter:
     """Counts the devices in the snapshots of one cache. Each plugin has its own counter. It is not thread-safe.
 
-    *shared_state* is that of the plugins. All counters and DynamicResources share its allocator, which knows the
-    allocations in flight.
+    *shared_state* is that of the plugins. Its allocator is that of DynamicResources, which knows the allocations in
+    flight.
     """
 
     def __init__(self, features: Features, shared_state: dict[str, Any]) -> None:
@@ -57,9 +54,9 @@ class DeviceCounter:
 
     @cached_property
     def _allocator(self) -> Allocator:
-        """The shared allocator; DynamicResources, if it is enabled, has made it before the first count."""
-        allocator: Allocator = self._shared_state.setdefault(_ALLOCATOR, Allocator(self._features, SystemClock()))
-        return allocator
+        """The allocator of DynamicResources, which exists before the first count; an own one if it is disabled."""
+        allocator: Allocator | None = self._shared_state.get(ALLOCATOR_KEY)
+        return Allocator(self._features, SystemClock()) if allocator is None else allocator
 
     def count_devices(self, device_class: DeviceClass, snapshot: Snapshot) -> DeviceCounts:
         """Count the devices of *device_class*. The counts are 0 on nodes where a selector of the class fails."""

@@ -55,7 +55,7 @@ from extender.cycle.pod_group.post_filter import FailedGroupAttempt
 from extender.cycle.post_filter import FailedAttempt
 from extender.dra.allocated_devices import is_extended_resource_claim
 from extender.dra.allocation_results import build_allocation_results
-from extender.dra.allocator import Allocator
+from extender.dra.allocator import ALLOCATOR_KEY, Allocator
 from extender.dra.features import make_features
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.events import ClusterEventWithHint
@@ -112,7 +112,7 @@ class DynamicResources:
         self._clock = clock or SystemClock()
         self.read_kinds = (DeviceTaintRule,) if self._features.device_taint_rules else ()
         # All profiles share one allocator with its in-flight allocations.
-        self._allocator: Allocator = args.shared_state.setdefault(self.name, Allocator(self._features, self._clock))
+        self._allocator: Allocator = args.shared_state.setdefault(ALLOCATOR_KEY, Allocator(self._features, self._clock))
         filter_timeout = args.options.filter_timeout
         self._filter_timeout = durations.parse(filter_timeout or "0s") if "DRASchedulerFilterTimeout" in gates else 0.0
         self._binding_timeout = durations.parse(args.options.binding_timeout or "10m0s")

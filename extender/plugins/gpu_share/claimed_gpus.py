@@ -15,15 +15,12 @@ from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.dra.allocated_devices import AllocatedDevices
-from extender.dra.allocator import Allocator, NodeAllocation
+from extender.dra.allocator import ALLOCATOR_KEY, Allocator, NodeAllocation
 from extender.dra.device_shares import DeviceShares
 from extender.dra.errors import AllocationError
 from extender.dra.resource_slices import PoolId
 from extender.framework.status import Code, Reason, Rejection
 from extender.plugins.gpu_share.gpu_request import MAX_DEVICES, NO_GPU, GpuRequest
-
-ALLOCATOR_KEY: Final = "DynamicResources"
-"""The key of the allocator in the state that plugins share."""
 
 CLAIMED: Final = 1
 """In `NodeDevices.claimed`: claims allocate the GPUs of the node."""

@@ -88,3 +88,10 @@ def test_devices_of_an_allocation_that_is_not_written_yet_are_allocated() -> Non
     allocator.allocated_devices.add_in_flight("uid-in-flight", allocation)
     shared_state = {"DynamicResources": allocator}
     assert count_devices(slices=[{"node": "n", **THREE}], shared_state=shared_state) == ([3, 3], [2, 1])
+
+
+def test_counting_devices_does_not_make_other_plugins_believe_that_dynamic_resources_is_enabled() -> None:
+    """GpuShare reports an error if the state has no allocator."""
+    shared_state: dict[str, Any] = {"VolumeBinding of default-scheduler": object()}
+    assert count_devices(slices=[{"node": "n", **THREE}], shared_state=shared_state) == ([3, 3], [1, 1])
+    assert set(shared_state) == {"VolumeBinding of default-scheduler"}
