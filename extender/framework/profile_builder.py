@@ -101,8 +101,8 @@ def build_profiles(
     options: dict[str, Mapping[str, Mapping[str, object]]] = {}
     for profile in configuration.profiles:
         builder = _ProfileBuilder(profile, configuration, registry, gates, shared_state)
-        builder.decode_options()
         plugins = expanded_profiles.get(profile.scheduler_name, {})
+        builder.decode_options(frozenset(plugin.name for point in plugins.values() for plugin in point))
         if not errors and not builder.errors:
             built_profile = builder.build(plugins)
             if built_profile is not None:
@@ -126,9 +126,11 @@ class _ProfileBuilder:
     errors: list[FieldError] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
 
-    def decode_options(self) -> None:
-        """Decode the options of all plugins in the registry; missing options get defaults."""
+    def decode_options(self, enabled_plugins: frozenset[str]) -> None:
+        """Decode the options of the plugins that are enabled or have arguments; missing options get defaults."""
         for name, plugin in self.registry.items():
+            if name not in enabled_plugins and name not in self.profile.plugin_config:
+                continue
             raw = dict(self.profile.plugin_config.get(name, {}))
             path = self.profile.args_paths.get(name, f"{self.profile.path}.pluginConfig[{name}].args")
             options_type = getattr(plugin, "options", None)
@@ -145,12 +147,16 @@ class _ProfileBuilder:
                 ignored_resources  # overrides the profile, as in pkg/scheduler/scheduler.go, buildExtenders
             )
         values: Mapping[str, Any] = raw
-        if issubclass(options_type, DefaultedOptions):
-            values = options_type.apply_defaults(raw, self.gates)
-        options, errors = decode_strict(values, options_type, path)
+        try:
+            if issubclass(options_type, DefaultedOptions):
+                values = options_type.apply_defaults(raw, self.gates)
+            options, errors = decode_strict(values, options_type, path)
+            if options is not None and isinstance(options, ValidatedOptions):
+                errors = [*errors, *map(_check_field_error, options.validate(path, self.gates))]
+        except plugin_exceptions() as error:
+            self.errors.append(_make_plugin_error(name, error, options_type.__module__, path))
+            return None
         self.errors.extend(errors)
-        if options is not None and isinstance(options, ValidatedOptions):
-            self.errors.extend(options.validate(path, self.gates))
         return options
 
     def _list_resources_ignored_by_scheduler(self) -> list[str]:
@@ -209,8 +215,7 @@ class _ProfileBuilder:
             if isinstance(created, EnqueueExtensions) and not is_own_module(plugin.__module__):
                 created.events_to_register()  # so that an error is that of the plugin and is found before the start
         except plugin_exceptions() as error:
-            message = f'initializing plugin "{name}": {format_exception(error, plugin.__module__)}'
-            self.errors.append(FieldError(self.profile.path, message))
+            self.errors.append(_make_plugin_error(name, error, plugin.__module__, self.profile.path))
             return None
         return created
 
@@ -225,6 +230,16 @@ class _ProfileBuilder:
             for name, options in self.options.items()
             if options is not None and name in names
         }
+
+
+def _make_plugin_error(name: str, error: BaseException, module: str, path: str) -> FieldError:
+    return FieldError(path, f'initializing plugin "{name}": {format_exception(error, module)}')
+
+
+def _check_field_error(error: object) -> FieldError:
+    if not isinstance(error, FieldError):
+        raise TypeError(f"validate returned {error!r:.100}, want a list of FieldError")
+    return error
 
 
 def _make_pod_group_settings(

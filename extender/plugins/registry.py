@@ -3,7 +3,8 @@
 Source: pkg/scheduler/framework/plugins/registry.go, NewInTreeRegistry (1.36).
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -122,20 +123,21 @@ def load_valid_plugins() -> tuple[PluginRegistry, list[FieldError]]:
     Source: pkg/scheduler/framework/runtime/registry.go, Registry.Merge (1.36).
     """
     built_in_plugins = {plugin.name: plugin for plugin in BUILT_IN_PLUGINS}
-    registry, errors = dict(built_in_plugins), list[FieldError]()
+    registry = dict(built_in_plugins)
+    entry_points_by_error: defaultdict[tuple[str, str], list[EntryPoint]] = defaultdict(list)
     ambiguous_names = set[str]()
     for entry_point in find_installed_entry_points():
-        plugin = _load_plugin(entry_point, errors)
-        if plugin is None:
-            continue
-        if plugin.name in registry:
-            errors.append(_make_error(entry_point, f"a plugin named {plugin.name} already exists"))
+        plugin, messages = _load_plugin(entry_point)
+        if plugin is not None and plugin.name in registry:
+            messages = [f"a plugin named {plugin.name} already exists"]
             ambiguous_names.add(plugin.name)
-        else:
+        elif plugin is not None:
             registry[plugin.name] = plugin
+        for message in messages:
+            entry_points_by_error[entry_point.module, message].append(entry_point)
     for name in ambiguous_names - built_in_plugins.keys():
         del registry[name]
-    return registry, errors
+    return registry, [_make_error(entries, message) for (_, message), entries in entry_points_by_error.items()]
 
 
 def find_installed_entry_points() -> Iterable[EntryPoint]:
@@ -143,25 +145,24 @@ def find_installed_entry_points() -> Iterable[EntryPoint]:
     return sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry_point: entry_point.name)
 
 
-def _make_error(entry_point: EntryPoint, message: str) -> FieldError:
-    package = entry_point.dist.name if entry_point.dist else "an installed package"
-    fix = f"; pip uninstall {package} removes it" if entry_point.dist else ""
-    return FieldError(f'plugin "{entry_point.name}" of {package} ({entry_point.value})', f"{message}{fix}")
+def _make_error(entries: Sequence[EntryPoint], message: str) -> FieldError:
+    """Make the error of *entries*, all of which are in one module."""
+    package = entries[0].dist.name if entries[0].dist else "an installed package"
+    fix = f"; pip uninstall {package} removes it" if entries[0].dist else ""
+    names = ", ".join(f'"{entry_point.name}"' for entry_point in entries)
+    value = entries[0].value if len(entries) == 1 else entries[0].module
+    return FieldError(f"plugin {names} of {package} ({value})", f"{message}{fix}")
 
 
-def _load_plugin(entry_point: EntryPoint, errors: list[FieldError]) -> type[Any] | None:
-    """Import and validate one plugin; if it has errors, append them to *errors* and return None."""
+def _load_plugin(entry_point: EntryPoint) -> tuple[type[Any] | None, list[str]]:
+    """Import and validate one plugin. Return it, or None and the messages of its errors."""
     try:
         loaded_object = entry_point.load()
     except DefinitionError as error:
-        errors.append(_make_error(entry_point, str(error)))
-        return None
+        return None, [str(error)]
     except plugin_exceptions() as error:
         location = find_source_location(error.__traceback__, entry_point.module)
-        message = f"cannot be imported: {type(error).__name__}: {error}" + (f" ({location})" if location else "")
-        errors.append(_make_error(entry_point, message))
-        return None
+        return None, [f"cannot be imported: {type(error).__name__}: {error}" + (f" ({location})" if location else "")]
     plugin = unwrap_plugin(loaded_object)
     messages = validate_plugin(plugin)
-    errors.extend(_make_error(entry_point, message) for message in messages)
-    return plugin if isinstance(plugin, type) and not messages else None
+    return (plugin if isinstance(plugin, type) and not messages else None), messages

@@ -213,7 +213,7 @@ def test_an_invalid_plugin_is_rejected_with_its_package(folder: Path) -> None:
     process = explain(folder, "Fails")
     assert process.returncode == 2
     want = (
-        'plugin "Fails" of trial (trial_module:fails): plugin "Fails": fails takes (pod), want (pod, node); '
+        'plugin "Fails", "Slow" of trial (trial_module): plugin "Fails": fails takes (pod), want (pod, node); '
         "pip uninstall trial removes it"
     )
     assert want in process.stderr

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import pytest
 import yaml
 
+from extender.app import wiring
 from extender.config.errors import ConfigError
 from extender.framework.plugin_args import PluginArgs
 from extender.plugins.registry import load_registry
@@ -45,6 +46,20 @@ def test_a_valid_plugin_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     source = imports + '@filter_plugin("Right")\ndef plugin(p, n): return None\n'
     install_plugin(tmp_path, source, monkeypatch)
     assert load_registry()["Right"].name == "Right"
+
+
+def test_a_module_that_cannot_be_imported_is_one_error_for_all_its_plugins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = install_plugin(tmp_path, "1 / 0\n", monkeypatch)
+    with (tmp_path / "wrong_package-1.0.dist-info" / "entry_points.txt").open("a") as file:
+        file.write(f"other = {module}:other\n")
+    with pytest.raises(ConfigError) as error:
+        load_registry()
+    assert str(error.value) == (
+        f'plugin "entry", "other" of wrong-package ({module}): cannot be imported: '
+        f"ZeroDivisionError: division by zero ({module}.py:1); pip uninstall wrong-package removes it"
+    )
 
 
 class RaisingPlugin:
@@ -89,3 +104,43 @@ def test_events_of_a_wrong_type_are_an_error_with_its_plugin() -> None:
         'profiles[0]: initializing plugin "WrongEventsPlugin": TypeError: '
         "events_to_register returned 'Pod', want ClusterEventWithHint(resource, action)"
     )
+
+
+OPTIONS_SOURCE = """
+import msgspec
+from extender.plugin import per_node_plugin
+
+class Args(msgspec.Struct):
+    most: int = 1
+
+    def validate(self, path, gates):
+        {statement}
+
+@per_node_plugin("LimitedPods", options=Args)
+class plugin:
+    def __init__(self, args): pass
+    def filter(self, pod, node): return None
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("raise KeyError('most')", "KeyError: 'most' ({module}.py:9)"),
+        ("return ['too many']", "TypeError: validate returned 'too many', want a list of FieldError"),
+    ],
+)
+def test_an_error_in_validate_concerns_only_the_profiles_with_the_plugin(
+    statement: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = install_plugin(tmp_path, OPTIONS_SOURCE.format(statement=statement), monkeypatch)
+    assert "LimitedPods" not in wiring.build_setup().profiles["default-scheduler"].plugins
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "LimitedPods"}]}}}],
+    }
+    with pytest.raises(ConfigError) as error:
+        wiring.build_setup_from_document(document, "f")
+    path, want = "profiles[0].pluginConfig[LimitedPods].args", message.format(module=module)
+    assert str(error.value) == f'{path}: initializing plugin "LimitedPods": {want}'
