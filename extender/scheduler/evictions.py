@@ -8,6 +8,7 @@ Source: pkg/scheduler/framework/preemption/executor.go, Executor (1.36).
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
@@ -138,13 +139,12 @@ async def evict_now(context: SchedulerContext, preemptor: Preemptor, plan: Evict
     _observe_preemption(context, preemptor, plan)
     start_time, message = context.clock.monotonic(), ""
     try:
-        await asyncio.gather(
-            *(
-                _evict(context, preemptor, victim)
-                for victim in plan.victims
-                if not victim.terminating and not _cancel_binding(context, preemptor, victim)
-            )
-        )
+        victims = [
+            victim
+            for victim in plan.victims
+            if not victim.terminating and not _cancel_binding(context, preemptor, victim)
+        ]
+        await _evict_concurrently(context, preemptor, victims)
     except ApiError as error:
         message = str(error)
         log.warning("preemption for %s failed: %s", preemptor, message)
@@ -187,6 +187,10 @@ def _clear_lower_priority_nominations(context: SchedulerContext, preemptor: Pod,
 
     Source: pkg/scheduler/framework/preemption/executor.go, clearNominatedNodeName (1.36).
     """
+
+    def is_current(uid: str) -> bool:
+        return context.cache.find_nominated_node(uid) in ("", node)  # another node was nominated by a later attempt
+
     priority = preemptor.spec.priority or 0
     with context.cache.read() as snapshot:
         nominated_pods = snapshot.nominated_pods(node)
@@ -195,7 +199,7 @@ def _clear_lower_priority_nominations(context: SchedulerContext, preemptor: Pod,
             context.cache.nominate(pod_info.pod, "")
             patch = make_nomination_patch(pod_info.pod, "")
             if patch is not None:
-                run_in_background(context, write_status(context, patch))
+                run_in_background(context, write_status(context, patch, partial(is_current, pod_info.uid)))
 
 
 def _cancel_binding(context: SchedulerContext, preemptor: Preemptor, victim: AssignedPodInfo) -> bool:
@@ -250,7 +254,7 @@ async def _evict_all(
     victims = [victim for victim in victims if victim not in cancelled_victims]
     try:
         concurrent_victims = victims[:-1] if deletes_last_victim else victims
-        await asyncio.gather(*(_evict(context, preemptor, victim) for victim in concurrent_victims))
+        await _evict_concurrently(context, preemptor, concurrent_victims)
         if deletes_last_victim:
             last_victims[preemptor.uid] = victims[-1]
             await _evict(context, preemptor, victims[-1])
@@ -282,6 +286,25 @@ async def _wait_for_cancelled_bindings(context: SchedulerContext, victims: Seque
     assigned_pods = context.cache.assigned_pods
     while any(assigned_pods.get(victim.uid) is victim for victim in victims) and context.clock.monotonic() < deadline:
         await context.sleep(_POLL_SECONDS)
+
+
+async def _evict_concurrently(
+    context: SchedulerContext, preemptor: Preemptor, victims: Iterable[AssignedPodInfo]
+) -> None:
+    """Evict *victims*. The first failure cancels the other evictions, which have ended when it is raised.
+
+    Raises:
+        ApiError: the first failure.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync;
+    pkg/scheduler/framework/parallelize/result_channel.go, ResultChannel.SendWithCancel (1.37).
+    """
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for victim in victims:
+                tasks.create_task(_evict(context, preemptor, victim))
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
 
 
 async def _evict(context: SchedulerContext, preemptor: Preemptor, victim: AssignedPodInfo) -> None:
