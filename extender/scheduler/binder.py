@@ -60,19 +60,24 @@ async def skip_freshness_check(_: str) -> str:
 async def make_unreserve_calls(
     api: ApiWriter, api_calls: Sequence[ApiCall], log_warning: Callable[[str], None]
 ) -> None:
-    """Make the API calls of Unreserve. If a call fails, log a warning and make the next one.
+    """Make the API calls of Unreserve. If a call fails, log a warning and make the calls for other objects.
 
     An object to delete that is gone already is no failure.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Unreserve (1.36);
     pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, DynamicResources.deleteClaim (1.37).
     """
+    failed_objects: set[tuple[str, str, str]] = set()
     for api_call in api_calls:
+        obj = api_call.kind, api_call.namespace, api_call.name
+        if obj in failed_objects:
+            continue
         try:
             await api.call(api_call)
         except Exception as error:  # noqa: BLE001  after an invalid call of a plugin, too, the pod must be forgotten
             if isinstance(error, NotFoundError) and api_call.verb == "delete":
                 continue
+            failed_objects.add(obj)
             log_warning(f"Unreserve could not update {api_call.kind} {api_call.namespace}/{api_call.name}: {error}")
 
 

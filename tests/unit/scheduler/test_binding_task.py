@@ -108,3 +108,25 @@ def test_an_object_that_unreserve_deletes_may_be_gone_and_other_errors_are_logge
     api_call = ApiCall(verb, "ResourceClaim", "default", "claim", {})
     asyncio.run(make_unreserve_calls(FailingApi(), [api_call], logged.append))
     assert len(logged) == warnings
+
+
+def test_a_claim_that_keeps_its_finalizer_is_not_deleted_by_unreserve() -> None:
+    """It would stay, with its devices, as long as the pod waits. The calls for other claims are made.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, deleteClaim (1.37).
+    """
+    made: list[tuple[str, str]] = []
+
+    class FailingApi:
+        async def call(self, api_call: ApiCall, *_: object) -> None:
+            made.append((api_call.verb, api_call.name))
+            if made == [("patch", "gpu")]:
+                raise ConflictError("changed")
+
+    calls = [
+        ApiCall(verb, "ResourceClaim", "default", name, {}) for name in ("gpu", "nic") for verb in ("patch", "delete")
+    ]
+    logged: list[str] = []
+    asyncio.run(make_unreserve_calls(FailingApi(), calls, logged.append))
+    assert made == [("patch", "gpu"), ("patch", "nic"), ("delete", "nic")]
+    assert logged == ["Unreserve could not update ResourceClaim default/gpu: changed"]
