@@ -156,13 +156,16 @@ class BindVerb:
         self.cache.assume(binding_cycle.make_assumed_pod(pending_pod, args.node, profile, cycle_state), args.node)
         try:
             await self._run_binding_cycle(pod_info, args.node, node_at_decision, profile, cycle_state)
-        except Exception:  # a process that ends cancels the task; the pod may be bound
+        except Exception as failure:  # a process that ends cancels the task; the pod may be bound
             unreserve_result = binding_cycle.run_unreserve_plugins(
                 pod_info, args.node, profile, self.runtime, cycle_state
             )
             for error in unreserve_result.errors:
                 log.warning("%s", error)
-            await make_unreserve_calls(self.api, unreserve_result.api_calls, log.warning)
+            # A scheduler that bound the pod elsewhere may have written the same. kube-scheduler undoes that.
+            is_bound = args.pod_uid in self.cache.assigned_pods and not self.cache.is_assumed(args.pod_uid)
+            if not is_bound and not (isinstance(failure, BindingError) and failure.is_on_other_node):
+                await make_unreserve_calls(self.api, unreserve_result.api_calls, log.warning)
             if self.cache.is_assumed(args.pod_uid):
                 self.cache.forget(pending_pod)
                 newest_pod = self.cache.pending_pods[args.pod_uid]

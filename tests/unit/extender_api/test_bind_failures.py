@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from extender.api.kinds.pod import Pod
-from extender.client.errors import ApiError
+from extender.client.errors import ApiError, PodOnOtherNodeError
 from extender.framework.api_plan import ApiCall, ApiPlan
 from tests.build import make_pod
 from tests.unit.extender_api.test_bind import (
@@ -37,13 +37,14 @@ class RejectingApiServer(FakeApiServer):
     def __init__(self, *pods: Pod, on_bind: Callable[[], object] = lambda: None) -> None:
         super().__init__(*pods)
         self.on_bind = on_bind
+        self.binding_error = ApiError("409 Conflict")
 
     async def call(self, api_call: ApiCall, *more: Any) -> None:
         if api_call.verb == "bind":
             await asyncio.sleep(0)
             self.on_bind()
             await asyncio.sleep(0)
-            raise ApiError("409 Conflict")
+            raise self.binding_error
         await super().call(api_call, *more)
 
 
@@ -54,6 +55,20 @@ def test_the_calls_of_unreserve_are_made_after_a_rejected_binding() -> None:
     assert server.written == [("patch", "ResourceClaim", "gpu")]
     assert plugin.reserved_nodes == []
     assert list(bind_verb.cache.pending_pods) == [UID]
+
+
+@pytest.mark.parametrize(
+    ("error", "node"),
+    [(PodOnOtherNodeError("409 Conflict"), ""), (ApiError("409 Conflict"), "n2"), (ApiError("409 Conflict"), "n1")],
+)
+def test_no_calls_of_unreserve_are_made_for_a_pod_that_another_scheduler_bound(error: ApiError, node: str) -> None:
+    """The claims may be reserved for the pod by that scheduler. *node* is what the watch shows meanwhile."""
+    server, plugin = RejectingApiServer(WEB), ReleasingPlugin(ApiPlan())
+    server.binding_error = error
+    bind_verb, metrics = make_bind_verb(server, WEB, profile=profile_with(plugin))
+    server.on_bind = lambda: node and bind_verb.cache.add_or_update_pod(make_pod("web", node=node))
+    assert "409 Conflict" in bind_all(bind_verb, ARGS)[0]
+    assert (server.written, plugin.reserved_nodes, metrics.outcomes) == ([], [], ["failed"])
 
 
 def test_a_cancelled_request_undoes_nothing_because_the_pod_may_be_bound() -> None:
