@@ -61,7 +61,7 @@ class PlanExecutor:
 
     def __init__(self, transport: Transport, server: str, options: ExecutionOptions) -> None:
         self._transport, self._server, self._options = transport, server, options
-        self._cordoned: list[str] = []
+        self._cordoned: dict[str, None] = {}
 
     async def run(self, changes: Sequence[Change]) -> None:
         """Make all changes, one after another.
@@ -115,11 +115,11 @@ class PlanExecutor:
     async def _set_unschedulable(self, node: str, *, value: bool) -> None:
         body = msgspec.json.encode({"spec": {"unschedulable": True if value else None}})
         path = ENDPOINTS["Node"].build_path(name=node)
-        await self._transport.call(Request("PATCH", path, body=body, content_type=STRATEGIC_MERGE_PATCH))
         if value:
-            self._cordoned.append(node)
-        elif node in self._cordoned:
-            self._cordoned.remove(node)
+            self._cordoned[node] = None  # before the call, because its response may be lost
+        await self._transport.call(Request("PATCH", path, body=body, content_type=STRATEGIC_MERGE_PATCH))
+        if not value:
+            self._cordoned.pop(node, None)
 
     async def _evict(self, step: Step, pods: dict[str, Pod]) -> None:
         """Evict a pod, and wait until it is gone and its controller's new pod has a node."""
