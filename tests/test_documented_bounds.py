@@ -9,7 +9,7 @@ import pytest
 
 from extender.analysis import recorded_cluster
 from extender.analysis.input import input_files, object_decoding, object_documents
-from extender.api import matching, pod_limits
+from extender.api import matching, pod_limits, requests
 from extender.basics import input_limits
 from extender.cache import pod_signature
 from extender.cache.tables import (
@@ -35,6 +35,7 @@ from extender.client import (
 from extender.client.auth import exec_plugin
 from extender.config import documents
 from extender.config.feature_gates import FeatureGates
+from extender.dra import resource_slices
 from extender.dra.cel import costs, environment, messages, regex, size_estimate
 from extender.event_loop import cooperative_iteration, turn_budget
 from extender.extender_api import (
@@ -122,6 +123,10 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "Columns of node labels that pods name and a node has; label keys of removed nodes": {
         "256": (node_table.MAX_LABEL_COLUMNS, 256),
         "1,024": (node_table._MAX_UNUSED_LABEL_KEYS, 1024),
+    },
+    "Cached sums of the requests of containers": {
+        "4,096": (requests._sum_container_requests.cache_info().maxsize, 4096),
+        "32 requests": (requests._MAX_CACHED_REQUESTS, 32),
     },
     "Resources that pods and requests add to those of the nodes": {"256": (pod_limits.MAX_RESOURCE_NAMES, 256)},
     "New resources of a changed node; resources that nodes have had": {
@@ -241,6 +246,12 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "10,240": (environment.MAX_LENGTH, 10_240),
         "10,000": (size_estimate._MAX_ITERATIONS, 10_000),
         "1,000,000": (costs.COST_LIMIT, 1_000_000),
+    },
+    "Compiled CEL expressions; results of expressions that are cached for a device": {
+        "1,024": (resource_slices._MAX_SHORT_EXPRESSIONS, 1024),
+        "1,000 characters": (resource_slices._MAX_SHORT_LENGTH, 1000),
+        "64 longer": (resource_slices._MAX_LONG_EXPRESSIONS, 64),
+        "64": (resource_slices._MAX_CACHED_RESULTS, 64),
     },
     "Search for devices in one call of Filter, on all nodes together": {
         "10 seconds": (DynamicResourcesArgs.apply_defaults({}, FeatureGates())["filterTimeout"], "10s")

@@ -42,6 +42,9 @@ _DEFAULT_REQUESTS: Final = {
 }
 _NO_DEFAULT_REQUESTS: Final[Mapping[str, Quantity]] = {}
 
+_MAX_CACHED_REQUESTS: Final = 32
+"""Limit of the requests of all containers whose sum is cached. Those of a thousand containers take half a MB."""
+
 
 def is_extended_resource(name: str) -> bool:
     """Return whether *name* is an extended resource, such as `example.com/gpu`.
@@ -252,7 +255,9 @@ def _get_pod_quantities(
     if not _has_only_app_container_requests(pod):
         return _sum_requests(pod, options, defaults)
     requests = tuple(tuple(container.resources.requests.items()) for container in pod.spec.containers)
-    return _sum_container_requests(requests, with_defaults=bool(defaults))
+    is_cached = sum(map(len, requests)) <= _MAX_CACHED_REQUESTS
+    sum_requests = _sum_container_requests if is_cached else _sum_container_requests.__wrapped__
+    return sum_requests(requests, with_defaults=bool(defaults))
 
 
 @lru_cache(maxsize=4096)

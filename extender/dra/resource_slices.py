@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from extender.api.kinds.affinity import NodeSelector
 from extender.api.kinds.devices import Device, DeviceAttribute, ResourceSlice
@@ -30,6 +30,20 @@ PoolId = tuple[str, str]
 
 CounterAmounts = dict[str, int]
 """Counters by name, in nano units."""
+
+_MAX_CACHED_RESULTS: Final = 64
+"""Limit of the cached results of a device: as many as a request and its class have selectors.
+
+Source: k8s.io/api/resource/v1/types.go, DeviceSelectorsMaxSize (1.36).
+"""
+
+_MAX_SHORT_LENGTH: Final = 1000
+_MAX_SHORT_EXPRESSIONS: Final = 1024
+_MAX_LONG_EXPRESSIONS: Final = 64
+"""Limits of the cached expressions of at most 1,000 characters, and of longer ones.
+
+A compiled expression takes 70 to 100 bytes for each character.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +165,10 @@ class SliceDevice:
             program = _get_or_compile(expression, ExpressionUse.SELECTOR)
             attributes, capacity = self._build_cel_values(reads_lists=reads_lists)
             values = DeviceValues(self.id[0], allow_multiple, attributes, capacity)
-            result = self._expression_results[key] = program.matches(values)
+            result = program.matches(values)
+            if len(self._expression_results) >= _MAX_CACHED_RESULTS:  # claims may select a device by its own name each
+                self._expression_results.clear()
+            self._expression_results[key] = result
         return result
 
     def derive_attribute(self, expression: str) -> DeviceAttribute:
@@ -168,7 +185,10 @@ class SliceDevice:
             program = _get_or_compile(expression, ExpressionUse.DERIVED_ATTRIBUTE)
             attributes, capacity = self._build_cel_values(reads_lists=True)
             values = DeviceValues(self.id[0], self.allow_multiple_allocations, attributes, capacity)
-            attribute = self._derived_attributes[expression] = _make_attribute(program.evaluate(values))
+            attribute = _make_attribute(program.evaluate(values))
+            if len(self._derived_attributes) >= _MAX_CACHED_RESULTS:
+                self._derived_attributes.clear()
+            self._derived_attributes[expression] = attribute
         return attribute
 
     def _build_cel_values(self, *, reads_lists: bool) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
@@ -242,7 +262,6 @@ def _get_text_or_number(value: Any) -> Any:
     return value.text if isinstance(value, CelValue) else value
 
 
-@lru_cache(maxsize=4096)
 def _compile(expression: str, use: ExpressionUse) -> CompiledExpression | str:
     """Return the compiled *expression*, or the message of its error."""
     try:
@@ -251,13 +270,18 @@ def _compile(expression: str, use: ExpressionUse) -> CompiledExpression | str:
         return str(error)
 
 
+_compile_short = lru_cache(_MAX_SHORT_EXPRESSIONS)(_compile)
+_compile_long = lru_cache(_MAX_LONG_EXPRESSIONS)(_compile)
+
+
 def _get_or_compile(expression: str, use: ExpressionUse) -> CompiledExpression:
     """Return the compiled *expression*, from the cache if possible.
 
     Raises:
         CompileError: the expression does not compile, or its value has no type for its *use*.
     """
-    compiled_expression = _compile(expression, use)
+    compile_cached = _compile_short if len(expression) <= _MAX_SHORT_LENGTH else _compile_long
+    compiled_expression = compile_cached(expression, use)
     if isinstance(compiled_expression, str):
         raise CompileError(compiled_expression)
     return compiled_expression

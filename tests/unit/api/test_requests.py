@@ -215,3 +215,13 @@ def test_devices_can_satisfy_extended_resources_and_device_classes() -> None:
     assert requests.is_dra_extended_resource("example.com/gpu")
     assert requests.is_dra_extended_resource("deviceclass.resource.kubernetes.io/gpu")
     assert not requests.is_dra_extended_resource("cpu")
+
+
+def test_the_sum_of_more_than_32_requests_is_not_cached() -> None:
+    """The cache of the sums of 4,096 pods with 1,000 containers each took 2 GB."""
+    requests._sum_container_requests.cache_clear()
+    containers = tuple(container(cpu=f"{number}m", memory=f"{number}Mi") for number in range(1, 18))
+    assert incoming_requests(containers=containers) == {"cpu": 153, "memory": 153 * MIB}
+    assert requests._sum_container_requests.cache_info().currsize == 0
+    assert incoming_requests(containers=containers[:16]) == {"cpu": 136, "memory": 136 * MIB}
+    assert requests._sum_container_requests.cache_info().currsize == 1

@@ -11,7 +11,7 @@ from extender.config.releases import RELEASE_1_36, RELEASE_1_37
 from extender.dra.allocation_search import match_selectors
 from extender.dra.errors import AllocationError
 from extender.dra.features import make_features
-from extender.dra.resource_slices import CompiledSlice
+from extender.dra.resource_slices import CompiledSlice, SliceDevice, _compile_long, _compile_short
 
 ATTRIBUTES = 'device.attributes["gpu.example.com"]'
 DEVICE = {
@@ -22,11 +22,15 @@ DEVICE = {
 STABLE = {"DRAConsumableCapacity": False, "DRADeviceBindingConditions": False, "DRAFractionalCapacityRange": False}
 
 
-def matches(expression: str, gates: FeatureGates, device: dict[str, Any] = DEVICE) -> bool:
+def compile_device(device: dict[str, Any] = DEVICE) -> SliceDevice:
     spec = {"driver": "gpu.example.com", "devices": [device]}
     (compiled_device,) = CompiledSlice(from_builtins({"spec": spec}, ResourceSlice)).devices
+    return compiled_device
+
+
+def matches(expression: str, gates: FeatureGates, device: dict[str, Any] = DEVICE) -> bool:
     selector = from_builtins({"cel": {"expression": expression}}, DeviceSelector)
-    return match_selectors(compiled_device, [selector], "class gpu", make_features(gates))
+    return match_selectors(compile_device(device), [selector], "class gpu", make_features(gates))
 
 
 def test_selectors_read_lists_without_the_gate_since_1_37() -> None:
@@ -51,3 +55,27 @@ def test_no_gate_removes_a_field_or_a_function(release: Any) -> None:
 def test_for_the_stable_allocator_no_device_allows_multiple_allocations() -> None:
     """Source: dynamic-resource-allocation/structured/internal/stable/allocator_stable.go, selectorsMatch (1.37)."""
     assert not matches("device.allowMultipleAllocations", FeatureGates(STABLE, release=RELEASE_1_37))
+
+
+def test_the_results_of_at_most_64_expressions_are_cached_for_a_device() -> None:
+    """A slice stays for months, and each claim may select a device by its own name."""
+    device = compile_device()
+    results = [
+        device.matches_expression(f"device.driver != 'other-{number}'", reads_lists=True, allow_multiple=True)
+        for number in range(200)
+    ]
+    attributes = [device.derive_attribute(f"{number}").int_value for number in range(200)]
+    assert results == [True] * 200
+    assert attributes == list(range(200))
+    assert len(device._expression_results) <= 64
+    assert len(device._derived_attributes) <= 64
+
+
+def test_at_most_64_expressions_of_more_than_1000_characters_are_cached() -> None:
+    """One of 9,630 characters takes 0.7 MB."""
+    device = compile_device()
+    for number in range(70):
+        expression = f"device.driver != 'other-{number}'".ljust(1001)
+        assert device.matches_expression(expression, reads_lists=True, allow_multiple=True)
+    assert _compile_long.cache_info().currsize == 64
+    assert _compile_short.cache_info().maxsize == 1024
