@@ -5,9 +5,9 @@ PodGroupMemberPodsOrderingFunc (1.37).
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import GroupKey
@@ -87,9 +87,11 @@ class QueuedPodInfo(QueueingParams):
 
     Attributes:
         pod_info: the pod.
+        sent_status: the values that the scheduler last sent for each field of the status. The pod may be older.
     """
 
     pod_info: PodInfo
+    sent_status: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> str:

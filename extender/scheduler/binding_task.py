@@ -24,16 +24,15 @@ from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
 from extender.scheduler.attempt_history import AttemptRecord
 from extender.scheduler.binder import Binder, BindingError, make_unreserve_calls
-from extender.scheduler.context import SchedulerContext, log
+from extender.scheduler.context import SchedulerContext, log, run_in_background
 from extender.scheduler.extender_preemption import is_error_ignored
 from extender.scheduler.failure_handler import (
     AttemptFailure,
     handle_scheduling_failure,
     requeue_after_pod_removal,
-    run_in_background,
-    write_status,
 )
 from extender.scheduler.status_patches import make_nomination_patch
+from extender.scheduler.status_writer import write_nomination
 
 
 class AttemptStage(Enum):
@@ -168,9 +167,9 @@ async def _nominate(context: SchedulerContext, task: BindingTask) -> binding_cyc
     if outcome.status is not None and outcome.status.code is not Code.SKIP:
         raise BindingError(outcome.status)
     if outcome.status is None or task.is_waiting:
-        api_call = make_nomination_patch(pod.pod, node)
-        if api_call is not None:
-            await write_status(context, api_call)
+        patch = make_nomination_patch(pod.pod, node, task.queued_pod_info.sent_status)
+        if patch is not None:
+            await write_nomination(context, task.queued_pod_info, patch)
     return outcome
 
 

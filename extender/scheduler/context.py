@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from extender.basics.clock import Clock
 from extender.cache.cache import Cache
@@ -12,6 +13,7 @@ from extender.cache.raw_objects import RawObjectCache
 from extender.client.extender import HttpExtender
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.api_plan import ApiCall
 from extender.framework.profiles import Profile
 from extender.framework.waiting_pods import WaitingPods
 from extender.metrics.scheduler_metrics import SchedulerMetrics
@@ -21,6 +23,21 @@ from extender.scheduler.attempt_history import AttemptHistory
 from extender.scheduler.binder import skip_freshness_check
 
 log = logging.getLogger("extender.scheduler")
+
+
+@dataclass(slots=True)
+class StatusWrite:
+    """The unfinished write of a pod's status.
+
+    Attributes:
+        call: the patch with the newest status.
+        retry_delay: the delay before the next retry, in seconds.
+        is_running: whether the call is being made; otherwise a retry waits.
+    """
+
+    call: ApiCall
+    retry_delay: float
+    is_running: bool = False
 
 
 @dataclass(slots=True)
@@ -53,7 +70,8 @@ class SchedulerContext:
         waiting_pods: the pods that wait on Permit.
         pre_bind_cancel_functions: for each pod in PreBind, the function that cancels its binding, by pod uid.
         tasks: the bindings, evictions and status writes in progress; they finish before the process ends.
-        status_retries: the retries of conditions that could not be written; they are cancelled when the process ends.
+        status_writes: the unfinished writes of conditions, by pod uid.
+        status_retries: the waits before the retries of these writes; they are cancelled when the process ends.
         check_node_freshness: the function that returns why the cached node may be out of date; empty if it is current.
             No pod is bound to a node that may be out of date.
         attempt_history: the last attempts, for pages.
@@ -82,6 +100,19 @@ class SchedulerContext:
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
     pre_bind_cancel_functions: dict[str, Callable[[str], None]] = field(default_factory=dict)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    status_writes: dict[str, StatusWrite] = field(default_factory=dict)
     status_retries: set[asyncio.Task[None]] = field(default_factory=set)
     check_node_freshness: Callable[[str], Awaitable[str]] = skip_freshness_check
     attempt_history: AttemptHistory = field(default_factory=AttemptHistory)
+
+
+def run_in_background(context: SchedulerContext, coroutine: Coroutine[Any, Any, Any]) -> None:
+    """Start *coroutine* as a task of the context."""
+    start_task(context.tasks, coroutine)
+
+
+def start_task(tasks: set[asyncio.Task[None]], coroutine: Coroutine[Any, Any, Any]) -> None:
+    """Start *coroutine* as a task, which is in *tasks* until it ends."""
+    task = asyncio.get_running_loop().create_task(coroutine)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)

@@ -21,9 +21,9 @@ from extender.framework.status import error_status
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.preemption.plan import Candidate, GroupPreemptionPlan, PreemptionPlan
 from extender.scheduler.api_writer import PodEvent
-from extender.scheduler.context import SchedulerContext, log
-from extender.scheduler.failure_handler import call_with_retries, run_in_background, write_status
+from extender.scheduler.context import SchedulerContext, log, run_in_background
 from extender.scheduler.status_patches import make_delete_call, make_disruption_target_patch, make_nomination_patch
+from extender.scheduler.status_writer import call_with_retries, write_status
 
 _WHOLE_CLUSTER = "cluster"
 """The node name in messages about a preemption in the whole cluster.

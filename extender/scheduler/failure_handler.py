@@ -1,46 +1,20 @@
 """Handle a failed attempt: requeue the pod, record an event and patch the pod's status."""
 
-import asyncio
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
 
 from extender.api.kinds.pod import Pod
 from extender.api.requests import is_resize_deferred
 from extender.cache.pod_info import AssignedPodInfo
-from extender.client.errors import ApiError, ConflictError, FencedError, NotFoundError, ServerError, UnreachableError
 from extender.client.events import truncate_note
-from extender.framework.api_plan import ApiCall
 from extender.framework.events import ActionType, ClusterEvent, EventResource
 from extender.framework.status import Status
 from extender.queueing.queued_entities import QueuedPodInfo
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
 from extender.scheduler.attempt_history import AttemptRecord
-from extender.scheduler.context import SchedulerContext, log
+from extender.scheduler.context import SchedulerContext
 from extender.scheduler.status_patches import make_pod_scheduled_patch
-
-_MAX_TRIES = 4
-_INITIAL_DELAY_SECONDS, _DELAY_FACTOR = 0.01, 5.0
-"""Seconds before the first retry of a failed status write, and the factor by which each later delay grows.
-
-Source: pkg/scheduler/schedule_one.go, updatePod (1.36).
-"""
-
-_MIN_RETRY_SECONDS, _MAX_RETRY_SECONDS = 1.0, 30.0
-"""Shortest and longest delay before a condition is written again after all tries failed."""
-
-
-def run_in_background(context: SchedulerContext, coroutine: Coroutine[Any, Any, Any]) -> None:
-    """Start *coroutine* as a task of the context."""
-    _start_task(context.tasks, coroutine)
-
-
-def _start_task(tasks: set[asyncio.Task[None]], coroutine: Coroutine[Any, Any, Any]) -> None:
-    """Start *coroutine* as a task, which is in *tasks* until it ends."""
-    task = asyncio.get_running_loop().create_task(coroutine)
-    tasks.add(task)
-    task.add_done_callback(tasks.discard)
+from extender.scheduler.status_writer import write_pod_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +70,11 @@ def handle_scheduling_failure(
         return
     if nominated_node is not None:
         context.cache.nominate(newest_pod, nominated_node)
-    api_call = make_pod_scheduled_patch(newest_pod, reason, message, nominated_node, context.clock.now())
-    if api_call is not None:
-        run_in_background(context, _write_condition(context, queued_pod_info, api_call))
+    status_patch = make_pod_scheduled_patch(
+        newest_pod, reason, message, nominated_node, context.clock.now(), queued_pod_info.sent_status
+    )
+    if status_patch is not None:
+        write_pod_status(context, queued_pod_info, status_patch)
 
 
 def _requeue(context: SchedulerContext, queued_pod_info: QueuedPodInfo, now: float) -> bool:
@@ -145,82 +121,6 @@ def is_still_pending(context: SchedulerContext, queued_pod_info: QueuedPodInfo) 
     """Return whether the pod still waits and is not terminating. This may change during extender calls."""
     newest_pod = _find_waiting_pod(context, queued_pod_info)
     return newest_pod is not None and newest_pod.metadata.deletion_timestamp is None
-
-
-async def call_with_retries(
-    context: SchedulerContext, api_call: ApiCall, is_current: Callable[[], bool] = lambda: True
-) -> None:
-    """Make a call that patches a status. After a conflict or an error of the server or the connection, repeat it.
-
-    It is not repeated when *is_current* returns False, because a newer status may have been written.
-
-    Raises:
-        ApiError: the last failure.
-
-    Source: pkg/scheduler/util/utils.go, PatchPodStatus (1.37).
-    """
-    delay = _INITIAL_DELAY_SECONDS
-    for remaining_tries in reversed(range(_MAX_TRIES)):
-        try:
-            return await context.api.call(api_call)
-        except (ConflictError, ServerError, UnreachableError):
-            if not remaining_tries:
-                raise
-            await context.sleep(delay * (1 + 0.1 * context.rng.random()))
-            delay *= _DELAY_FACTOR
-            if not is_current():
-                raise
-    raise AssertionError("the last try returns or raises")
-
-
-async def write_status(
-    context: SchedulerContext, api_call: ApiCall, is_current: Callable[[], bool] = lambda: True
-) -> bool:
-    """Write a status, and return whether that succeeded; see `call_with_retries`. A failure is logged.
-
-    Source: pkg/scheduler/schedule_one.go, updatePod (1.36).
-    """
-    try:
-        await call_with_retries(context, api_call, is_current)
-    except NotFoundError:
-        return False
-    except ApiError as error:
-        if is_current():
-            name = f"{api_call.namespace}/{api_call.name}"
-            log.warning("status of %s %s could not be written: %s", api_call.kind, name, error)
-        return False
-    return True
-
-
-async def _write_condition(context: SchedulerContext, queued_pod_info: QueuedPodInfo, api_call: ApiCall) -> None:
-    """Write the condition of a failed attempt. If all tries fail, retry in the background until the next attempt.
-
-    kube-scheduler does not retry. Without a retry, the reason is missing until the next attempt, perhaps for minutes.
-    """
-    attempts = queued_pod_info.attempts
-
-    def is_current() -> bool:
-        return queued_pod_info.attempts == attempts and queued_pod_info.uid in context.cache.pending_pods
-
-    if await write_status(context, api_call, is_current):
-        return
-
-    async def retry() -> None:
-        delay = _MIN_RETRY_SECONDS
-        while True:
-            await context.sleep(delay * (1 + 0.1 * context.rng.random()))
-            delay = min(2 * delay, _MAX_RETRY_SECONDS)
-            if not is_current():
-                return
-            try:
-                await context.api.call(api_call)
-            except (NotFoundError, ConflictError, FencedError):
-                return
-            except ApiError:
-                continue
-            return
-
-    _start_task(context.status_retries, retry())
 
 
 def requeue_after_pod_removal(context: SchedulerContext, removed_pod: AssignedPodInfo, *, except_uid: str = "") -> None:

@@ -26,17 +26,16 @@ from extender.preemption.plan import GroupPreemptionPlan
 from extender.queueing.pod_group_queue import PodGroupQueue
 from extender.queueing.queued_entities import QueuedEntity, QueuedPodGroupInfo, QueuedPodInfo
 from extender.scheduler.binder import make_unreserve_calls
-from extender.scheduler.context import SchedulerContext, log
+from extender.scheduler.context import SchedulerContext, log, run_in_background
 from extender.scheduler.evictions import Preemptor, evict_in_background, evict_now, execute_post_filter_plans
 from extender.scheduler.extender_cycle import schedule_with_extenders
 from extender.scheduler.failure_handler import (
     AttemptFailure,
     handle_scheduling_failure,
     is_still_pending,
-    run_in_background,
-    write_status,
 )
 from extender.scheduler.status_patches import apply_condition_patch, make_pod_group_scheduled_patch
+from extender.scheduler.status_writer import write_status
 
 FindProfile = Callable[[QueuedPodInfo], Profile | None]
 """A function that returns the profile of a pod. If the pod needs no scheduling, it takes the pod out of the queue and

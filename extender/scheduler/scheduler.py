@@ -23,7 +23,7 @@ from extender.queueing.queued_entities import QueuedPodInfo
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
 from extender.scheduler.binding_task import BindingTask, fail_binding, run_binding_cycle
-from extender.scheduler.context import SchedulerContext, log
+from extender.scheduler.context import SchedulerContext, log, run_in_background
 from extender.scheduler.event_handlers import EventHandler
 from extender.scheduler.evictions import execute_post_filter_plans
 from extender.scheduler.extender_cycle import recheck_selected_node, schedule_with_extenders
@@ -33,7 +33,6 @@ from extender.scheduler.failure_handler import (
     is_deferred_resize,
     is_still_pending,
     requeue_after_pod_removal,
-    run_in_background,
 )
 from extender.scheduler.pod_groups import PodGroupScheduler
 

@@ -4,7 +4,9 @@ Source: pkg/scheduler/schedule_one.go, truncateMessage, updatePod, Scheduler.han
 pkg/scheduler/schedule_one_podgroup.go, Scheduler.submitPodGroupAlgorithmResult (1.36).
 """
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 import msgspec
 
@@ -14,6 +16,8 @@ from extender.api.kinds.pod_group import PodGroup
 from extender.api.timestamps import format_time
 from extender.framework.api_plan import ApiCall
 from extender.framework.status import Status
+
+_NOTHING_SENT: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def _with_transition_time(old_condition: Condition | None, condition: dict[str, Any], now: float) -> dict[str, Any]:
@@ -36,6 +40,10 @@ def _has_values(condition: Condition | None, status: object, reason: object, mes
     )
 
 
+def _is_nominated(pod: Pod, node: str, sent_status: Mapping[str, Any]) -> bool:
+    return pod.status.nominated_node_name == node and sent_status.get("nominatedNodeName", node) in (node, node or None)
+
+
 def _make_status_patch(pod: Pod, status: dict[str, Any]) -> ApiCall:
     meta = pod.metadata
     body = {"metadata": {"uid": meta.uid}, "status": status}
@@ -43,15 +51,22 @@ def _make_status_patch(pod: Pod, status: dict[str, Any]) -> ApiCall:
 
 
 def make_pod_scheduled_patch(
-    pod: Pod, reason: str, message: str, nominated_node: str | None, now: float
+    pod: Pod,
+    reason: str,
+    message: str,
+    nominated_node: str | None,
+    now: float,
+    sent_status: Mapping[str, Any] = _NOTHING_SENT,
 ) -> ApiCall | None:
     """Return the patch for a failed attempt; None if the status is up to date.
 
     *reason* is `Unschedulable` or `SchedulerError`. *nominated_node* is the node to nominate for the pod; None keeps
-    the current nomination, "" clears it. *now* is in seconds since 1970.
+    the current nomination, "" clears it. *now* is in seconds since 1970. *sent_status* has the values of earlier
+    patches: *pod* may be older than they are. A value is left out if the pod has it and no other value was sent.
     """
     old_condition = find_condition(pod.status.conditions, "PodScheduled")
-    is_unchanged = _has_values(old_condition, "False", reason, message)
+    sent_reasons = {(each["reason"], each["message"]) for each in sent_status.get("conditions", ())}
+    is_unchanged = _has_values(old_condition, "False", reason, message) and sent_reasons <= {(reason, message)}
     status: dict[str, Any] = {}
     if not is_unchanged:
         condition = {
@@ -63,7 +78,7 @@ def make_pod_scheduled_patch(
             "lastProbeTime": None,
         }
         status["conditions"] = [_with_transition_time(old_condition, condition, now)]
-    if nominated_node is not None and nominated_node != pod.status.nominated_node_name:
+    if nominated_node is not None and not _is_nominated(pod, nominated_node, sent_status):
         status["nominatedNodeName"] = nominated_node or None
     return _make_status_patch(pod, status) if status else None
 
@@ -110,9 +125,12 @@ def apply_condition_patch(group: PodGroup, patch: ApiCall) -> PodGroup:
     return msgspec.structs.replace(group, status=status)
 
 
-def make_nomination_patch(pod: Pod, node: str) -> ApiCall | None:
-    """Return the patch that nominates *node* for *pod*; None if the status is up to date. "" clears the nomination."""
-    if pod.status.nominated_node_name == node:
+def make_nomination_patch(pod: Pod, node: str, sent_status: Mapping[str, Any] = _NOTHING_SENT) -> ApiCall | None:
+    """Return the patch that nominates *node* for *pod*; None if the status is up to date. "" clears the nomination.
+
+    *sent_status* is that of `make_pod_scheduled_patch`.
+    """
+    if _is_nominated(pod, node, sent_status):
         return None
     return _make_status_patch(pod, {"nominatedNodeName": node or None})
 

@@ -13,8 +13,8 @@ from extender.framework.api_plan import ApiPlan
 from extender.framework.extension_points import ALLOW, PermitResult, PreFilterResult
 from extender.framework.status import Code, Status, error_status
 from extender.plugins.default_binder import DefaultBinder
-from extender.scheduler.failure_handler import write_status
 from extender.scheduler.status_patches import make_pod_scheduled_patch
+from extender.scheduler.status_writer import write_status
 from tests.build import make_node, make_pod
 from tests.unit.cycle.fakes import FakePreFilter, RejectingFilter, make_profile
 from tests.unit.scheduler.builders import SchedulerHarness
