@@ -66,7 +66,7 @@ class Cache:
         self._tables = ClusterTables(SignatureCache(Symbols(), make_pod_resources_options(gates)))
         self._has_composite_groups = "CompositePodGroup" in gates
         self._snapshot: Snapshot | None = None
-        self._assumed: dict[str, Pod | None] = {}  # by uid, the objects of pods that were updated since
+        self._assumed: dict[str, Pod | None] = {}  # by uid, the pods as last updated; None: never added
         self._assigned: dict[str, AssignedPodInfo] = {}
         self._pending: dict[str, Pod] = {}
         self.write_count = 0
@@ -260,8 +260,8 @@ class Cache:
         if uid in self._assigned:
             raise AssumeError(f"pod {pod.key} (uid {uid}) is on {self._assigned[uid].node_name} already")
         assigned_pod = make_assigned_pod_info(pod, self._tables.signatures.get_signature(pod), node_name, assumed=True)
-        self._assumed[uid], self._assigned[uid] = None, assigned_pod
-        if self._pending.pop(uid, None) is not None:
+        self._assumed[uid], self._assigned[uid] = self._pending.pop(uid, None), assigned_pod
+        if self._assumed[uid] is not None:
             self.nominate(pod, "")
         self._get_writable_tables().add_pod(assigned_pod)
         return assigned_pod
@@ -269,16 +269,19 @@ class Cache:
     def forget(self, pod: Pod) -> None:
         """Remove the assumed *pod* from its node and make it pending again, as it was last updated.
 
-        A pod that is not assumed is ignored.
+        A pod that was never added or updated is removed: no event would ever do that if it was deleted before it was
+        assumed. A pod that is not assumed is ignored.
 
         Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.ForgetPod (1.36).
         """
         uid = pod.metadata.uid or pod.key
         if uid not in self._assumed:
             return
-        self._pending[uid] = self._assumed.pop(uid) or pod
+        pending_pod = self._assumed.pop(uid)
         self._get_writable_tables().remove_pod(self._assigned.pop(uid))
-        self._add_pending_group_member(self._pending[uid])
+        if pending_pod is not None:
+            self._pending[uid] = pending_pod
+            self._add_pending_group_member(pending_pod)
 
     def nominate(self, pod: Pod, node_name: str) -> None:
         """Nominate *pod* for *node_name*; an empty name removes the nomination.

@@ -168,11 +168,12 @@ class BindVerb:
                 await make_unreserve_calls(self.api, unreserve_result.api_calls, log.warning)
             if self.cache.is_assumed(args.pod_uid):
                 self.cache.forget(pending_pod)
-                newest_pod = self.cache.pending_pods[args.pod_uid]
-                if newest_pod.status.nominated_node_name != pending_pod.status.nominated_node_name:
-                    nominated_node = newest_pod.status.nominated_node_name
-                self.cache.nominate(newest_pod, nominated_node)
-                self.on_forget(newest_pod)
+                newest_pod = self.cache.pending_pods.get(args.pod_uid)
+                if newest_pod is not None:
+                    if newest_pod.status.nominated_node_name != pending_pod.status.nominated_node_name:
+                        nominated_node = newest_pod.status.nominated_node_name
+                    self.cache.nominate(newest_pod, nominated_node)
+                    self.on_forget(newest_pod)
             raise
         for error in binding_cycle.run_post_bind_plugins(pod_info, args.node, profile, self.runtime, cycle_state):
             log.warning("%s", error)

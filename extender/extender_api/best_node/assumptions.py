@@ -61,7 +61,6 @@ class _Assumption:
         pod: the newest version of the pod.
         scheduled_condition: the condition PodScheduled in the request; None if the pod had none.
         nominated_node: the node for which the pod is nominated; empty if there is none.
-        watch_has_pod: whether the watch has shown the pod.
     """
 
     uid: str
@@ -70,7 +69,6 @@ class _Assumption:
     pod: Pod
     scheduled_condition: Condition | None
     nominated_node: str
-    watch_has_pod: bool
 
 
 class Assumptions:
@@ -130,7 +128,6 @@ class Assumptions:
             pending_pod or pod,
             find_condition(pod.status.conditions, "PodScheduled"),
             self._cache.find_nominated_node(uid),
-            pending_pod is not None,
         )
         self._cache.assume(assumed_pod, node_name)
         self._assumptions[uid] = assumption
@@ -165,7 +162,7 @@ class Assumptions:
             return
         if pod.status.nominated_node_name != assumption.pod.status.nominated_node_name:
             assumption.nominated_node = pod.status.nominated_node_name
-        assumption.pod, assumption.watch_has_pod = pod, True
+        assumption.pod = pod
         condition = find_condition(pod.status.conditions, "PodScheduled")
         if pod.metadata.deletion_timestamp is not None:
             self._end(assumption, "deleted")
@@ -187,9 +184,7 @@ class Assumptions:
         if not self._cache.is_assumed(assumption.uid):
             return
         self._cache.forget(assumption.pod)
-        if not assumption.watch_has_pod:  # no event of the watch would ever remove the pod
-            self._cache.remove_pod(assumption.uid)
-        elif assumption.nominated_node:
+        if assumption.nominated_node and assumption.uid in self._cache.pending_pods:
             self._cache.nominate(assumption.pod, assumption.nominated_node)
 
     def _expire(self, now: float) -> None:

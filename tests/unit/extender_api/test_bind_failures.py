@@ -105,3 +105,25 @@ def test_a_pod_that_changed_during_a_rejected_binding_stays_as_the_watch_shows_i
     assert {uid: pod.node_name for uid, pod in bind_verb.cache.assigned_pods.items()} == nodes
     assert dict(bind_verb.cache.pending_pods) == {}
     assert metrics.outcomes == ["failed"]
+
+
+def test_a_pod_that_was_deleted_while_bind_read_it_does_not_stay() -> None:
+    """The watch shows its deletion before bind assumes it, so nothing would ever remove it. Its queue gets no pod."""
+    forgotten: list[Pod] = []
+    server = RejectingApiServer(WEB)
+    bind_verb, metrics = make_bind_verb(server, WEB, on_forget=forgotten.append)
+    bind_verb.cache.remove_pod(UID)
+    assert "409 Conflict" in bind_all(bind_verb, ARGS)[0]
+    assert dict(bind_verb.cache.assigned_pods) == {}
+    assert dict(bind_verb.cache.pending_pods) == {}
+    assert (forgotten, metrics.outcomes) == ([], ["failed"])
+
+
+def test_a_pod_that_the_watch_shows_only_during_a_failed_bind_is_pending() -> None:
+    forgotten: list[Pod] = []
+    server = RejectingApiServer(WEB)
+    bind_verb, _ = make_bind_verb(server, on_forget=forgotten.append)
+    server.on_bind = lambda: bind_verb.cache.add_or_update_pod(WEB)
+    assert "409 Conflict" in bind_all(bind_verb, ARGS)[0]
+    assert list(bind_verb.cache.pending_pods) == [UID]
+    assert forgotten == [WEB]

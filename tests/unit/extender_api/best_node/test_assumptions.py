@@ -33,8 +33,7 @@ class Fixture:
 
     def update(self, pod: Pod) -> None:
         """Apply a change of an assumed or bound pod, as the watch does."""
-        if pod.spec.node_name or not self.cache.is_assumed(pod.metadata.uid):
-            self.cache.add_or_update_pod(pod)
+        self.cache.add_or_update_pod(pod)
         self.assumptions.on_pod_change(pod)
 
     def delete(self, pod: Pod) -> None:
