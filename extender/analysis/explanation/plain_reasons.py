@@ -5,6 +5,7 @@ from typing import Final
 
 from extender.analysis.explanation.suggestions import INSUFFICIENT_PREFIX
 from extender.analysis.text_table import format_count
+from extender.cycle.diagnosis import Diagnosis
 from extender.cycle.explain_pod import NodeFilterStatus, PodExplanation
 
 _MAX_REASONS: Final = 4
@@ -28,9 +29,10 @@ _PHRASES: Final = {
 
 
 def summarize_rejections(explanation: PodExplanation) -> str:
-    """Return a sentence such as `2 nodes have too little cpu, 1 node is cordoned`; empty if Filter rejects no node.
+    """Return a sentence such as `2 nodes have too little cpu, 1 node is cordoned`; empty if no plugin rejects a node.
 
-    Each node counts once, for the first reason of the first plugin that rejects it.
+    Each node counts once, for the first reason of the first plugin that rejects it. If Filter rejects no node, the
+    sentence is about PreFilter.
     """
     counts = Counter(
         _get_first_reason(node_status)
@@ -42,7 +44,18 @@ def summarize_rejections(explanation: PodExplanation) -> str:
     if len(sorted_counts) > _MAX_REASONS:
         remaining_count = sum(count for _, count in sorted_counts[_MAX_REASONS:])
         texts.append(f"{format_count(remaining_count, 'node')} for other reasons")
-    return ", ".join(texts)
+    return ", ".join(texts) or _summarize_pre_filter(explanation.diagnosis)
+
+
+def _summarize_pre_filter(diagnosis: Diagnosis | None) -> str:
+    """Return why PreFilter allows no node, or not all nodes; empty if it allows all."""
+    if diagnosis is None:
+        return ""
+    pre_filter_run = diagnosis.pre_filter_run
+    if pre_filter_run.status is not None:
+        return pre_filter_run.status.message
+    plugins = ", ".join(pre_filter_run.restricting_plugins)
+    return f"{plugins} allows only other nodes" if plugins else ""
 
 
 def _get_first_reason(node_status: NodeFilterStatus) -> tuple[str, str]:

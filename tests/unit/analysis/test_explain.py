@@ -244,7 +244,7 @@ Pod default/gated
         "pinned",
         """\
 Pod default/pinned
-  fits on none of 3 nodes
+  fits on none of 3 nodes: NodeAffinity allows only other nodes
   0/3 nodes are available: 3 node(s) didn't satisfy plugin(s) [NodeAffinity].
 
   PreFilter allows only these nodes (NodeAffinity): gone

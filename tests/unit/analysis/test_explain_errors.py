@@ -122,7 +122,7 @@ def test_a_pod_rejected_by_pre_filter_has_no_nodes(tmp_path: Path) -> None:
     status = {"code": code, "plugin": "RejectAll", "reasons": ["not today"], "reasonCodes": ["Other"]}
     assert values["preFilter"] == {"status": status, "nodes": None}
     assert text(report) == (
-        "Pod default/web\n  fits on none of 1 node\n  0/1 nodes are available: not today.\n\n"
+        "Pod default/web\n  fits on none of 1 node: not today\n  0/1 nodes are available: not today.\n\n"
         "  Rejected by RejectAll at PreFilter: not today\n"
     )
 
