@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from extender.analysis.pending_pods import find_pods, list_pending_pods, nominat
 from extender.analysis.pod_group_outcome import PodGroupOutcome, PodGroupSimulator
 from extender.analysis.pod_selection import PodSelection, parse_workload_name
 from extender.analysis.recorded_cluster import Recording, load_cache
-from extender.analysis.required_kinds import format_missing_kinds, get_plural, list_missing_kinds
+from extender.analysis.required_kinds import GROUP_KINDS, format_missing_kinds, get_plural, list_missing_kinds
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.hypothesis import Hypothesis
@@ -26,6 +26,9 @@ from extender.config.feature_gates import FeatureGates
 from extender.cycle.explain_pod import PodExplanation, explain_pod
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
+
+_PRE_ENQUEUE_KINDS: Final = {"DynamicResources": ("ResourceClaim",), "GangScheduling": GROUP_KINDS}
+"""The kinds that a plugin reads at PreEnqueue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +96,10 @@ class PodReport:
     def to_line(self) -> str:
         """Return the first sentence of the report, with the pod in front, as one line."""
         first, second = self.to_text().splitlines()[:2]
-        group_waits = self.pod_group_outcome is not None and bool(self.pod_group_outcome.message)
-        return f"{first.removeprefix('Pod ')}: {second.strip()}{'; its pod group waits' if group_waits else ''}\n"
+        note = "; its pod group waits" if self.pod_group_outcome and self.pod_group_outcome.message else ""
+        if self.missing_kinds:
+            note += f" (not recorded: {', '.join(map(get_plural, self.missing_kinds))})"
+        return f"{first.removeprefix('Pod ')}: {second.strip()}{note}\n"
 
     def to_text(self, node_names: Sequence[str] = ()) -> str:
         """Return the report as text.
@@ -146,8 +151,6 @@ def add_missing_kinds(
 ) -> PodReport:
     """Return *report* with the kinds that are not recorded although it depends on them."""
     explanation = report.explanation
-    if explanation.pre_enqueue_status is not None:
-        return dataclasses.replace(report, missing_kinds=(), unreadable_kinds=unreadable_kinds)
     missing_kinds = list_missing_kinds(
         pod,
         profile,
@@ -156,6 +159,9 @@ def add_missing_kinds(
         scored=explanation.ranking is not None and len(explanation.ranking.rows) > 1,
         preempts=get_preemption_plan(explanation.post_filter_run) is not None,
     )
+    if explanation.pre_enqueue_status is not None:
+        read_kinds = _PRE_ENQUEUE_KINDS.get(explanation.pre_enqueue_status.plugin, ())
+        missing_kinds = [kind for kind in missing_kinds if kind in read_kinds]
     return dataclasses.replace(report, missing_kinds=tuple(missing_kinds), unreadable_kinds=unreadable_kinds)
 
 

@@ -202,13 +202,19 @@ class ClusterReader:
         return [pod for pod in selected_pods if pod.spec.scheduler_name in profiles]
 
     async def _make_pods_of(self, name: WorkloadName) -> list[Pod]:
-        """Read a workload without pods, and add the pods that it would make; at least one."""
+        """Read a workload without pods, and add the pods that it would make; at least one.
+
+        Raises:
+            ApiError: the workload may not be read.
+        """
         endpoint = Endpoint(WORKLOAD_VERSIONS[name.kind], guess_plural(name.kind))
         try:
             body = await self._transport.call(Request("GET", endpoint.build_path(name.namespace, name.name)))
             workload = decode(body, Workload)
-        except (NotFoundError, ForbiddenError, DecodeError):
+        except (NotFoundError, DecodeError):
             return []
+        except ForbiddenError as error:
+            raise ApiError(f'{error}; grant the verb "get" on {endpoint.plural}') from error
         replicas = max(1, workload.spec.replicas or 0)
         parallelism = max(1, workload.spec.parallelism or 0)
         spec = replace(workload.spec, replicas=replicas, parallelism=parallelism, suspend=False)

@@ -44,6 +44,18 @@ kind: Pod
 metadata: {name: db}
 spec: {volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]}
 """
+DEVICE_POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: train}
+spec: {resourceClaims: [{name: gpu, resourceClaimName: gpu}]}
+"""
+CLAIM = """\
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimList
+items: []
+"""
 
 
 def make_pod(spec: dict[str, Any] | None = None, **metadata: Any) -> Pod:
@@ -108,13 +120,28 @@ def test_a_claim_that_is_not_recorded_is_no_missing_claim() -> None:
     )
     assert report.to_text().splitlines()[:4] == [
         "Pod default/db",
-        "  fits on none of 2 nodes",
+        '  fits on none of 2 nodes: persistentvolumeclaim "data" not found',
         f"  {line}",
         '  0/2 nodes are available: persistentvolumeclaim "data" not found. not found',
     ]
     values = report.to_values()
     assert values["notRecorded"] == ["persistentvolumeclaims", "persistentvolumes", "storageclasses"]
     assert values["warnings"] == [line]
+    assert report.to_line() == (
+        'default/db: fits on none of 2 nodes: persistentvolumeclaim "data" not found '
+        "(not recorded: persistentvolumeclaims, persistentvolumes, storageclasses)\n"
+    )
+
+
+@pytest.mark.parametrize(("claim", "is_known"), [("", False), (CLAIM, True)], ids=["not recorded", "recorded"])
+def test_a_resource_claim_that_is_not_recorded_is_no_missing_claim(claim: str, is_known: bool) -> None:
+    line = 'not recorded: resourceclaims; the command "record" records all kinds'
+    report = explain(NODES + DEVICE_POD + claim, "train")
+    assert report.to_text().splitlines()[1:] == [
+        '  is not enqueued, because of DynamicResources: could not find ResourceClaim "default/gpu"',
+        *([] if is_known else [f"  {line}"]),
+    ]
+    assert report.to_values()["warnings"] == ([] if is_known else [line])
 
 
 def test_a_list_of_a_kind_without_items_records_the_kind() -> None:

@@ -12,7 +12,7 @@ from extender.analysis.input.input_errors import UnreadableError
 from extender.analysis.pod_selection import PodSelection
 from extender.app import cluster_reader
 from extender.app.cluster_reader import ClusterReader, read_cluster_for_pods, read_cluster_kinds
-from extender.client.errors import NotFoundError, UnauthorizedError
+from extender.client.errors import ForbiddenError, NotFoundError, UnauthorizedError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import Request, Transport
 
@@ -102,6 +102,25 @@ def test_a_server_without_nodes_and_pods_is_no_empty_cluster(monkeypatch: pytest
     with pytest.raises(UnreadableError) as caught:
         read_cluster_for_pods(CredentialSource(), PodSelection(()), {})
     assert str(caught.value) == message
+
+
+def test_a_workload_that_may_not_be_read_is_no_missing_workload(monkeypatch: pytest.MonkeyPatch) -> None:
+    forbidden = 'deployments.apps "web" is forbidden: User "eve" cannot get resource "deployments"'
+
+    class RestrictedApi(RecordedApi):
+        async def call(self, request: Request) -> bytes:
+            if request.path == "/apis/apps/v1/namespaces/shop/deployments/web":
+                raise ForbiddenError(forbidden)
+            return await super().call(request)
+
+    @asynccontextmanager
+    async def open_restricted(_: CredentialSource) -> AsyncIterator[tuple[RecordedApi, str]]:
+        yield RestrictedApi("v1.37.2", {"/api/v1/nodes": [], "/api/v1/pods": []}), "https://api"
+
+    monkeypatch.setattr(cluster_reader, "open_transport", open_restricted)
+    with pytest.raises(UnreadableError) as caught:
+        read_cluster_for_pods(CredentialSource(), PodSelection(("deployment/web",), "shop"), {})
+    assert str(caught.value) == f'https://api: {forbidden}; grant the verb "get" on deployments'
 
 
 def test_expired_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
