@@ -1,6 +1,5 @@
 """Select the pods to explain or simulate, and add the pending pods that have a nominated node to the nominator."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -37,11 +36,6 @@ def sort_by_queue_order(pods: Iterable[Pod], cache: Cache, profiles: Mapping[str
         return queue_sort.sort_key(QueueSortEntry(cache.make_pod_info(pod), 0.0, pod.spec.priority or 0))
 
     return sorted(pods, key=make_sort_key)
-
-
-def count_pods_of_other_schedulers(recording: Recording, scheduler_names: Iterable[str]) -> Counter[str]:
-    """Count the pending pods of other schedulers, by scheduler name."""
-    return Counter(pod.spec.scheduler_name for pod in list_pods_of_other_schedulers(recording, scheduler_names))
 
 
 def list_pods_of_other_schedulers(recording: Recording, scheduler_names: Iterable[str]) -> list[Pod]:

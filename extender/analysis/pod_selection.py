@@ -14,7 +14,6 @@ from extender.basics.edit_distance import find_nearest_names
 
 _POD_ALIASES: Final = ("pod", "pods", "po")
 _MAX_SUGGESTIONS: Final = 3
-_NO_SUCH_POD: Final = "there is no such pod"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +88,12 @@ def join_resource_type(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{names[0]}/{name}" for name in names[1:])
 
 
+def _describe_unknown_pod(name: str, namespace: str) -> str:
+    """Return the error for an unknown pod; it names the *namespace* of a name without one."""
+    scope = f' in namespace "{namespace}"' if namespace and "/" not in name else ""
+    return f"there is no such pod{scope}"
+
+
 class PodFinder:
     """Finds pods of a cluster by name, or by the name of their workload.
 
@@ -116,8 +121,10 @@ class PodFinder:
             return [self._pods[text]], ""
         workload = parse_workload_name(text, namespace)
         if workload is None:
-            pods, message = self._find_pod(strip_pod_alias(text), namespace)
-            return pods, message + self._suggest_workload(text, namespace) if message == _NO_SUCH_POD else message
+            name = strip_pod_alias(text)
+            pods, message = self._find_pod(name, namespace)
+            is_unknown = message == _describe_unknown_pod(name, namespace)
+            return pods, message + self._suggest_workload(text, namespace) if is_unknown else message
         pods = self.find_workload_pods(workload)
         if pods:
             return [pod for pod in pods if not pod.spec.node_name] or pods, ""
@@ -144,23 +151,23 @@ class PodFinder:
     def _find_pod(self, name: str, namespace: str) -> tuple[list[Pod], str]:
         if "/" in name:
             pod = self._pods.get(name)
-            return ([pod], "") if pod else ([], self._make_unknown_pod_message(name, {key: key for key in self._pods}))
+            message = "" if pod else self._make_unknown_pod_message(name, "", {key: key for key in self._pods})
+            return ([pod] if pod else []), message
         pod = self._pods.get(f"{namespace or DEFAULT_NAMESPACE}/{name}")
         if pod is not None:
             return [pod], ""
         keys = [key for key in self._pods if key.partition("/")[2] == name]
-        if namespace:
-            suggestion = f"; did you mean {', '.join(sorted(keys)[:_MAX_SUGGESTIONS])}?" if keys else ""
-            if suggestion:
-                return [], f'there is no such pod in namespace "{namespace}"{suggestion}'
-        elif len(keys) == 1:
+        if namespace and keys:
+            suggestion = f"; did you mean {', '.join(sorted(keys)[:_MAX_SUGGESTIONS])}?"
+            return [], _describe_unknown_pod(name, namespace) + suggestion
+        if len(keys) == 1:
             return [self._pods[keys[0]]], ""
-        elif keys:
+        if keys:
             return [], f"several pods have this name; want one of {', '.join(sorted(keys))}"
         names = {key.partition("/")[2]: key for key in self._pods if not namespace or key.startswith(f"{namespace}/")}
-        return [], self._make_unknown_pod_message(name, names)
+        return [], self._make_unknown_pod_message(name, namespace, names)
 
-    def _make_unknown_pod_message(self, name: str, keys_by_name: dict[str, str]) -> str:
+    def _make_unknown_pod_message(self, name: str, namespace: str, keys_by_name: dict[str, str]) -> str:
         """Return the error message for an unknown pod, which suggests pods with an equal or similar name."""
         keys_in_other_namespaces = [
             key for key in keys_by_name if key.partition("/")[2] == name.partition("/")[2] != ""
@@ -169,7 +176,8 @@ class PodFinder:
         suggestions = ", ".join(
             keys_by_name[match] for match in keys_in_other_namespaces[:_MAX_SUGGESTIONS] or similar_names
         )
-        return f"there is no such pod; did you mean {suggestions}?" if suggestions else _NO_SUCH_POD
+        message = _describe_unknown_pod(name, namespace)
+        return f"{message}; did you mean {suggestions}?" if suggestions else message
 
     def _suggest_workload(self, text: str, namespace: str) -> str:
         """Return a suggestion for a workload's name without its type, or with a misspelled type; empty if none fits."""

@@ -137,7 +137,7 @@ def _warn_about_unexplained_pods(
         labels = f' with the labels "{selector}"' if selector else ""
         write_error(f"no pod is pending{namespace}{labels} for scheduler {names}")
     if not explainer.selection.names:
-        warn_about_other_schedulers(cluster.recording, scheduler_names)
+        warn_about_other_schedulers(cluster.recording, scheduler_names, explainer.selection)
 
 
 def _write_reports(

@@ -1,6 +1,7 @@
 """The options shared by the commands that read a recorded cluster, and the functions that read their input."""
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager, redirect_stdout
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ from extender.analysis.input.input_errors import (
     make_input_error,
 )
 from extender.analysis.input.input_files import read_file
-from extender.analysis.pending_pods import count_pods_of_other_schedulers
+from extender.analysis.pending_pods import list_pods_of_other_schedulers
+from extender.analysis.pod_selection import ALL_PENDING_PODS, PodSelection
 from extender.analysis.recorded_cluster import Recording, load_cache, read_recording
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.app import wiring
@@ -155,9 +157,12 @@ def read_inputs(
     return Cluster(convert_coscheduling_groups(recording, setup.gates), setup)
 
 
-def warn_about_other_schedulers(recording: Recording, scheduler_names: Collection[str]) -> None:
-    """Print the number of pending pods of each scheduler that is not in *scheduler_names*, on standard error."""
-    for name, count in sorted(count_pods_of_other_schedulers(recording, scheduler_names).items()):
+def warn_about_other_schedulers(
+    recording: Recording, scheduler_names: Collection[str], selection: PodSelection = ALL_PENDING_PODS
+) -> None:
+    """Print how many pods of *selection* wait for each scheduler not in *scheduler_names*, on standard error."""
+    pods_of_others = filter(selection.matches, list_pods_of_other_schedulers(recording, scheduler_names))
+    for name, count in sorted(Counter(pod.spec.scheduler_name for pod in pods_of_others).items()):
         pods = "1 pod is" if count == 1 else f"{count} pods are"
         write_error(f'{pods} pending for scheduler "{name}"; pass its configuration with --config')
 

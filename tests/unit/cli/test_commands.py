@@ -126,6 +126,15 @@ def test_explain_without_pending_pods_names_the_namespace_and_the_labels(extende
     )
 
 
+def test_explain_of_a_namespace_counts_only_its_pods_of_other_schedulers(extender: Command, cluster: str) -> None:
+    other = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: ml, labels: {app: train}}\n"
+    other += "spec: {schedulerName: batch, containers: [{name: a}]}\n"
+    pending = 'extender: 1 pod is pending for scheduler "batch"; pass its configuration with --config\n'
+    for flags, expected in (("-n", "ml"), pending), (("-l", "app=train"), pending), (("-n", "default"), ""):
+        _, _, err = extender("explain", "-f", cluster, "-f", "-", *flags, stdin=other)
+        assert err.endswith(f'"default-scheduler"\n{expected}') if expected else err == ""
+
+
 @pytest.mark.parametrize("command", ["explain", "simulate"])
 def test_pending_pods_of_other_schedulers_are_counted(extender: Command, command: str) -> None:
     others = "".join(

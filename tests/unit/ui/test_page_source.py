@@ -79,8 +79,8 @@ def test_an_assigned_pod_is_explained_without_a_write_to_the_cache(name: str) ->
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("default/none", "there is no such pod, or it has finished"),
-        ("default/bond", r"there is no such pod; did you mean default/bound\?"),
+        ("default/none", 'there is no such pod in namespace "default", or it has finished'),
+        ("default/bond", r'there is no such pod in namespace "default"; did you mean default/bound\?'),
         ("shop/bound", r'there is no such pod in namespace "shop"; did you mean default/bound\?'),
         ("default/other", 'waits for scheduler "another", which has no profile here'),
     ],
