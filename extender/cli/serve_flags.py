@@ -16,6 +16,7 @@ FILES: Final = FlagType("FILE", lambda text: (text,), ",".join, repeatable=True)
 _CLUSTER = (
     Flag("file", FILES, (), "Recorded cluster instead of a live one: YAML or JSON, - is standard input; repeatable.",
          short="f"),
+    Flag("override", BOOL, False, "With --file: a later object replaces an earlier one of the same kind and name."),
     Flag("without-cluster", BOOL, False, "No cluster: requests must contain whole nodes."),
     Flag("config", STRING, "", "File with a KubeSchedulerConfiguration or a Policy; the verbs answer "
          "with its profiles. Reloaded on change."),

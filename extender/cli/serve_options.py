@@ -98,6 +98,7 @@ def _load_cluster(parsed_flags: ParsedFlags) -> tuple[SchedulerSetup, Credential
             parsed_flags["config"],
             parsed_flags["feature-gates"],
             parsed_flags["emulated-version"],
+            override=parsed_flags["override"],
         )
         cache = load_cache(inputs.recording, inputs.setup.gates)
         for profile in inputs.setup.profiles.values():

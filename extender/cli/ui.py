@@ -17,8 +17,8 @@ import typer
 from extender.app.pages.what_if_answers import make_answers
 from extender.app.startup import StartError, handle_signals, open_listening_socket, wait_until_stopped
 from extender.cli import options
-from extender.cli.live.cluster_options import ClusterOptions, InputOptions, load_setup_for_live_cluster
-from extender.cli.recording_options import make_offline_runtime, read_inputs, redirect_plugin_output
+from extender.cli.live.cluster_options import ClusterOptions, InputOptions, load_setup_for_live_cluster, read_files
+from extender.cli.recording_options import make_offline_runtime, redirect_plugin_output
 from extender.cli.terminal import ProgressBar, write_error
 from extender.serving.http_server import format_listener_url, serve_http
 from extender.serving.serving_options import ServingOptions
@@ -49,6 +49,7 @@ def ui(
     config: options.ConfigOption = "",
     feature_gates: options.GatesOption = None,
     emulated_version: options.EmulatedVersionOption = "",
+    override: options.OverrideOption = False,
     kubeconfig: options.KubeconfigOption = "",
     context: options.ContextOption = "",
     port: Annotated[
@@ -66,9 +67,8 @@ def ui(
     for which they wait. The page of a pod has the results of every plugin on every node, the nearest misses, the scores
     and the victims of preemption: the values of `extender explain -o json`. Nothing is changed.
     """
-    gates = feature_gates or []
-    command_options = _format_options(file or [], config, gates, emulated_version, kubeconfig, context)
-    inputs = InputOptions(config, gates, emulated_version)
+    inputs = InputOptions(config, feature_gates or (), emulated_version, override)
+    command_options = _format_options(file or [], inputs, kubeconfig, context)
     if file:
         pages = _open_recorded_pages(file, inputs, command_options, verbose=verbose)
     else:
@@ -91,7 +91,7 @@ async def _open_recorded_pages(
         InputError: a file or the configuration is invalid.
     """
     with redirect_plugin_output():
-        inputs = read_inputs(files, input_options.config, input_options.feature_gates, input_options.emulated_versions)
+        inputs = read_files(files, input_options)
         setup, runtime = inputs.setup, make_offline_runtime(verbose=verbose)
         source = RecordedSource(inputs.recording, setup.profiles, runtime, setup.gates, options)
         answers = make_answers(source, lambda: setup)
@@ -128,19 +128,18 @@ async def _open_watched_pages(
         yield pages
 
 
-def _format_options(
-    files: list[str], config: str, feature_gates: list[str], emulated_version: str, kubeconfig: str, context: str
-) -> str:
+def _format_options(files: list[str], input_options: InputOptions, kubeconfig: str, context: str) -> str:
     """Return the options that select the same cluster and configuration, for a shell."""
-    options = [("-f", name) for name in files] + [("--feature-gates", gate) for gate in feature_gates]
+    options = [("-f", name) for name in files] + [("--feature-gates", gate) for gate in input_options.feature_gates]
     single = {
-        "--config": config,
-        "--emulated-version": emulated_version,
+        "--config": input_options.config,
+        "--emulated-version": input_options.emulated_version,
         "--kubeconfig": kubeconfig,
         "--context": context,
     }
     options += [(flag, value) for flag, value in single.items() if value]
-    return " ".join(f"{flag} {shlex.quote(value)}" for flag, value in options)
+    override = ["--override"] if input_options.override else []
+    return " ".join([*(f"{flag} {shlex.quote(value)}" for flag, value in options), *override])
 
 
 async def _serve(opening: AbstractAsyncContextManager[OpenPages], port: int, *, opens_browser: bool) -> None:

@@ -115,7 +115,8 @@ def read_cluster_inputs(
     """
     selection = options.make_selection(names, live=not files)
     if files:
-        return _read_files(files, input_options, options), selection
+        options.check_unused_with_files()
+        return read_files(files, input_options), selection
     return _read_live_cluster(input_options, options, selection), selection
 
 
@@ -133,7 +134,8 @@ def read_cluster(
     """
     options = options or ClusterOptions()
     if files:
-        cluster = _read_files(files, input_options, options)
+        options.check_unused_with_files()
+        cluster = read_files(files, input_options)
         check_nodes(cluster.recording)
         return cluster
 
@@ -148,8 +150,13 @@ def warn_about_unreadable_kinds(recording: Recording) -> None:
         write_error(f"not recorded: {get_plural(kind)}; {reason}")
 
 
-def _read_files(files: Sequence[str], input_options: InputOptions, options: ClusterOptions) -> Cluster:
-    options.check_unused_with_files()
+def read_files(files: Sequence[str], input_options: InputOptions) -> Cluster:
+    """Read the cluster from files.
+
+    Raises:
+        ConfigError: the release or a feature gate is invalid.
+        InputError: a file or the configuration is invalid.
+    """
     return read_inputs(
         list(files),
         input_options.config,

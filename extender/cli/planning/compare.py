@@ -69,6 +69,7 @@ def compare_command(
     with_emulated_version: WithVersionOption = "",
     all_pods: AllPodsOption = False,
     preempt: options.PreemptOption = False,
+    override: options.OverrideOption = False,
     kubeconfig: options.KubeconfigOption = "",
     context: options.ContextOption = "",
     output: options.OutputOption = options.OutputFormat.TABLE,
@@ -84,7 +85,7 @@ def compare_command(
         raise typer.BadParameter(
             "nothing to compare with; name a configuration or a release", param_hint="--with-config"
         )
-    first_options = InputOptions(config, tuple(feature_gates or ()), emulated_version)
+    first_options = InputOptions(config, tuple(feature_gates or ()), emulated_version, override)
     second_options = InputOptions(
         with_config or config,
         tuple(with_feature_gates or first_options.feature_gates),

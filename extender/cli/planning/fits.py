@@ -41,6 +41,7 @@ def fits(
     config: options.ConfigOption = "",
     feature_gates: options.GatesOption = None,
     emulated_version: options.EmulatedVersionOption = "",
+    override: options.OverrideOption = False,
     kubeconfig: options.KubeconfigOption = "",
     context: options.ContextOption = "",
     output: options.OutputOption = options.OutputFormat.TABLE,
@@ -58,7 +59,7 @@ def fits(
     if limit < 1:
         raise typer.BadParameter("want at least 1", param_hint="--limit")
     with redirect_plugin_output():
-        input_options = InputOptions(config, feature_gates or (), emulated_version)
+        input_options = InputOptions(config, feature_gates or (), emulated_version, override)
         cluster = read_cluster(file, input_options, ClusterOptions(kubeconfig, context))
         replicated_pods = read_replicated_pods(pod, cluster)
         runtime = make_offline_runtime(verbose=verbose)

@@ -73,6 +73,7 @@ def rebalance(
     config: options.ConfigOption = "",
     feature_gates: options.GatesOption = None,
     emulated_version: options.EmulatedVersionOption = "",
+    override: options.OverrideOption = False,
     kubeconfig: options.KubeconfigOption = "",
     context: options.ContextOption = "",
     cost_label: options.CostLabelOption = "",
@@ -90,7 +91,7 @@ def rebalance(
     _check_question(question)
     if apply and file:
         raise typer.BadParameter("changes a live cluster, but -f reads a file; keep one of them", param_hint="--apply")
-    input_options = InputOptions(config, tuple(feature_gates or ()), emulated_version)
+    input_options = InputOptions(config, tuple(feature_gates or ()), emulated_version, override)
     cluster_options = ClusterOptions(kubeconfig, context, namespace)
     with redirect_plugin_output():
         cluster = read_cluster(file, input_options, cluster_options)

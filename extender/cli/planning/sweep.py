@@ -189,5 +189,6 @@ def _describe_inputs(sweep_input: SweepInput, entries: object, cluster: Cluster)
         contents.append(make_digest(cluster.recording.objects))
     options = sweep_input.input_options[0]
     flags = [*options.feature_gates, *options.emulated_versions, sweep_input.cost_label, str(sweep_input.seed)]
+    flags += ["--override"] if options.override else []
     digests = {"scenarios": entries, "files": contents, "flags": flags}
     return {**{name: make_digest(value) for name, value in digests.items()}, "plugins": make_plugin_digest()}

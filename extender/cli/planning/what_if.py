@@ -18,7 +18,6 @@ from extender.cli.planning.sweep import SweepInput, run_sweep
 from extender.cli.planning.workers import Workers
 from extender.cli.recording_options import Cluster, make_offline_runtime, redirect_plugin_output, write_answer
 from extender.cli.terminal import FITS, WAITS, ProgressBar, exit_with
-from extender.planning.cluster_totals import NodePriceFunction
 from extender.planning.scenario import Scenario, ScenarioError
 from extender.planning.what_if import WhatIfRunner
 from extender.planning.what_if_report import format_what_if, make_what_if_values
@@ -76,6 +75,7 @@ def what_if(
     config: options.ConfigOption = "",
     feature_gates: options.GatesOption = None,
     emulated_version: options.EmulatedVersionOption = "",
+    override: options.OverrideOption = False,
     kubeconfig: options.KubeconfigOption = "",
     context: options.ContextOption = "",
     cost_label: options.CostLabelOption = "",
@@ -89,7 +89,7 @@ def what_if(
 
     Without -f, the live cluster of the current kubeconfig is read, and not changed. All flags may be combined.
     """
-    input_options = InputOptions(config, tuple(feature_gates or ()), emulated_version)
+    input_options = InputOptions(config, tuple(feature_gates or ()), emulated_version, override)
     flags = ScenarioFlags(
         drain, cordon, remove, lose, add, like, nodes, pods, replicas, scale, namespace, taint, label, preempt
     )
@@ -100,8 +100,7 @@ def what_if(
         return
     with redirect_plugin_output():
         cluster, flags = _read_cluster(file, input_options, ClusterOptions(kubeconfig, context, namespace), flags)
-        get_price = load_prices(cost_label, prices, cluster.recording)
-        outcome = _run(cluster, flags, input_options, get_price, seed, verbose=verbose)
+        outcome = _run(cluster, flags, input_options, (cost_label, prices), seed, verbose=verbose)
     exit_with(_write(outcome, output), enabled=exit_code)
 
 
@@ -142,12 +141,13 @@ def _run(
     cluster: Cluster,
     flags: ScenarioFlags,
     input_options: InputOptions,
-    get_price: NodePriceFunction | None,
+    price_flags: tuple[str, str],
     seed: int,
     *,
     verbose: bool,
 ) -> ScenarioOutcome:
     """Run the scenario of the flags, and show a progress bar at a terminal."""
+    get_price = load_prices(*price_flags, cluster.recording)
     scenario = read_scenario(flags, cluster)
     if scenario == Scenario() and not input_options.config and not input_options.emulated_version:
         raise typer.BadParameter("nothing changes; name a change, such as --drain NODE", param_hint="what-if")

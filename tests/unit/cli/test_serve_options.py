@@ -53,6 +53,11 @@ def test_a_file_is_a_recorded_cluster_and_without_cluster_is_none(tmp_path: Path
     assert isinstance(recorded, Cache)
     assert list(recorded.snapshot().names) == ["n1"]
     assert options("--without-cluster").cluster is None
+    newer = tmp_path / "newer.yaml"
+    newer.write_text(NODE)
+    overridden = options("-f", str(file), "-f", str(newer), "--override").cluster
+    assert isinstance(overridden, Cache)
+    assert list(overridden.snapshot().names) == ["n1"]
 
 
 def test_filter_answers_all_feasible_nodes_or_the_best_with_a_time_limit_of_a_minute() -> None:

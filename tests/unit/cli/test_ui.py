@@ -27,7 +27,7 @@ RunExtender = Callable[..., tuple[int, str, str]]
 @contextmanager
 def run_ui() -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run the command with the option `--port 0`; return the process and the address that it prints."""
-    command = [sys.executable, "-m", "extender", "ui", "-f", DEMO, "--port", "0", "--no-browser"]
+    command = [sys.executable, "-m", "extender", "ui", "-f", DEMO, "--override", "--port", "0", "--no-browser"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -54,7 +54,7 @@ def test_the_pages_are_served_at_the_printed_address(url: str) -> None:
 
 def test_a_page_shows_the_command_that_prints_the_same(url: str) -> None:
     with urlopen(f"{url}pods/batch/month-end") as response:  # noqa: S310  loopback
-        assert f"extender explain -f {DEMO} batch/month-end" in response.read().decode()
+        assert f"extender explain -f {DEMO} --override batch/month-end" in response.read().decode()
 
 
 def test_a_request_that_names_another_host_is_rejected(url: str) -> None:

@@ -45,6 +45,24 @@ def test_a_drain_moves_a_pod_and_a_waiting_pod_is_placed(extender: Run, cluster:
     assert (answer["before"]["waiting"], answer["after"]["waiting"]) == (1, 0)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["what-if", "--cordon", "n2"], ["rebalance", "--empty"], ["compare", "--with-emulated-version", "1.36"], ["fits"]],
+    ids=lambda words: words[0],
+)
+def test_a_later_object_replaces_an_earlier_one_only_with_override(
+    extender: Run, cluster: str, tmp_path: Path, words: list[str]
+) -> None:
+    changed = tmp_path / "changed.json"
+    changed.write_text(as_list([node("n1", "4", zone="c")]))
+    manifest = tmp_path / "copy.json"
+    manifest.write_text(as_list([pod("copy", "1")]))
+    flags = ["-f", cluster, "-f", str(changed), *(["-p", str(manifest)] if words == ["fits"] else [])]
+    status, _, err = extender(*words, *flags)
+    assert (status, err.endswith("or pass --override to use the last one\n")) == (2, True)
+    assert extender(*words, *flags, "--override")[0] == 0
+
+
 def test_the_exit_code_says_whether_a_pod_waits(extender: Run, cluster: str) -> None:
     assert extender("what-if", "-f", cluster, "--drain", "n1", "--exit-code")[0] == 0
     assert extender("what-if", "-f", cluster, "--drain", "n1", "--cordon", "n2", "--exit-code")[0] == 3
