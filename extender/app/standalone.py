@@ -42,7 +42,6 @@ from extender.queueing.scheduling_queue import SchedulingQueue
 from extender.scheduler.api_writer import AlwaysLeader, ApiWriter, EventRecorder, Leadership
 from extender.scheduler.context import SchedulerContext
 from extender.scheduler.event_handlers import ClusterEventDispatcher
-from extender.scheduler.event_timing import TimedEventHandler
 from extender.scheduler.scheduler import Scheduler
 
 log = logging.getLogger("extender")
@@ -100,8 +99,7 @@ class StandaloneScheduler:
         self.broadcasters = {name: self._make_broadcaster(name) for name in setup.profiles}
         self.context = self._make_context(leadership, metrics)
         self.scheduler = Scheduler(self.context)
-        event_handler = TimedEventHandler(self.scheduler, metrics.observe_event_handling, setup.gates.release)
-        dispatcher = ClusterEventDispatcher(self.cache, event_handler, list(setup.profiles), setup.gates)
+        dispatcher = ClusterEventDispatcher(self.cache, self.scheduler, list(setup.profiles), setup.gates)
         self.informers = Informers(setup, self.transport, dispatcher, clock, self.context.raw_objects)
 
     def _make_queue(self, metrics: SchedulerMetrics, max_in_unschedulable_pods_seconds: float) -> SchedulingQueue:

@@ -7,6 +7,7 @@ Source: pkg/scheduler/metrics/metrics.go, InitMetrics (1.36).
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +27,8 @@ from extender.metrics.scheduler_families import FAMILIES_BY_GATE, PLUGIN_FAMILIE
 
 _VOLUME_STAGES: Final = {"Filter": "predicate", "Reserve": "assume", "PreBind": "bind"}
 """Stages of volume binding by extension point."""
+
+_EVENT_HANDLING: Final = "scheduler_event_handling_duration_seconds"
 
 _EVENT_FAMILIES: Final[Mapping[ObservedEvent, tuple[str, str]]] = {
     ObservedEvent.PREEMPTION_EVALUATION: ("", "scheduler_preemption_evaluation_duration_seconds"),
@@ -257,9 +260,13 @@ class SchedulerMetrics(ClientMetrics):
         """
         self._families.increment("scheduler_pre_queueing_hint_evaluations_total", plugin, result)
 
-    def observe_event_handling(self, event: str, seconds: float) -> None:
-        """Observe the handling of an event. Source: pkg/scheduler/metrics/metrics.go, EventHandlingLatency (1.36)."""
-        self._families.observe("scheduler_event_handling_duration_seconds", event, value=seconds)
+    def time_event_handling(self, event: str) -> AbstractContextManager[object]:
+        """Return a context that measures the handling of an event.
+
+        Source: pkg/scheduler/metrics/metrics.go, EventHandlingLatency (1.36).
+        """
+        timer: AbstractContextManager[object] = self._families.get_child(_EVENT_HANDLING, event).time()
+        return timer
 
     # -- plugins
 

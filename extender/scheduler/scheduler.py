@@ -5,6 +5,7 @@ Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne (1.36).
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from extender.api.kinds.node import Node
@@ -313,20 +314,33 @@ class Scheduler(EventHandler):
 
     # -- events
 
+    def _time_pod_event(self, pod: Pod, *actions: ActionType) -> ExitStack:
+        """Return a context that measures the handling of *actions* on a pod without a node.
+
+        Its own updates have the labels of other pods' updates.
+
+        Source: pkg/scheduler/eventhandlers.go, Scheduler.updatePodInSchedulingQueue (1.37).
+        """
+        release, stack = self._context.profiles[pod.spec.scheduler_name].release, ExitStack()
+        for label in {make_pod_event(release, EventResource.UNSCHEDULED_POD, action).label for action in actions}:
+            stack.enter_context(self._context.metrics.time_event_handling(label))
+        return stack
+
     def on_pending_pod_add(self, pod: Pod) -> None:
         """Add a new pod without a node, or a pod whose resize was deferred, to the queue.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.moveToActiveQ (1.36),
         PriorityQueue.addPod (1.37).
         """
-        self._context.queue.add(self._context.cache.make_pod_info(pod), self._context.clock.monotonic())
-        if pod.status.nominated_node_name and not pod.spec.node_name and self._may_be_nominated(pod):
-            self._context.cache.nominate(pod, pod.status.nominated_node_name)
-        if self._gang_scheduling_enabled:  # the new pod may complete a gang
-            release = self._context.profiles[pod.spec.scheduler_name].release
-            event = make_pod_event(release, EventResource.UNSCHEDULED_POD, ActionType.ADD, None, pod)
-            self._context.queue.move_all_to_active_or_backoff_queue(event, self._context.clock.monotonic())
-        self._context.wake()
+        with self._time_pod_event(pod, ActionType.ADD):
+            self._context.queue.add(self._context.cache.make_pod_info(pod), self._context.clock.monotonic())
+            if pod.status.nominated_node_name and not pod.spec.node_name and self._may_be_nominated(pod):
+                self._context.cache.nominate(pod, pod.status.nominated_node_name)
+            if self._gang_scheduling_enabled:  # the new pod may complete a gang
+                release = self._context.profiles[pod.spec.scheduler_name].release
+                event = make_pod_event(release, EventResource.UNSCHEDULED_POD, ActionType.ADD, None, pod)
+                self._context.queue.move_all_to_active_or_backoff_queue(event, self._context.clock.monotonic())
+            self._context.wake()
 
     def _may_be_nominated(self, pod: Pod) -> bool:
         """Return whether a new pod counts as nominated. In 1.36 a gated one does not, until it is updated."""
@@ -339,37 +353,41 @@ class Scheduler(EventHandler):
 
         Source: pkg/scheduler/backend/queue/nominator.go, nominator.UpdateNominatedPod (1.36).
         """
-        has_nomination = old.status.nominated_node_name or new.status.nominated_node_name
-        if has_nomination and not new.spec.node_name:
-            self._context.cache.nominate(new, new.status.nominated_node_name)
-        self._context.queue.update(self._context.cache.make_pod_info(new), events, self._context.clock.monotonic())
-        self._context.wake()
+        with self._time_pod_event(new, ActionType.UPDATE, *(event.action for event in events)):
+            has_nomination = old.status.nominated_node_name or new.status.nominated_node_name
+            if has_nomination and not new.spec.node_name:
+                self._context.cache.nominate(new, new.status.nominated_node_name)
+            self._context.queue.update(self._context.cache.make_pod_info(new), events, self._context.clock.monotonic())
+            self._context.wake()
 
     def on_pending_pod_delete(self, pod: Pod) -> None:
         """Remove from the queue a pod that was deleted, got a node, or whose resize is not deferred any more."""
-        self._context.queue.delete(pod.key, self._context.clock.monotonic())
+        with self._time_pod_event(pod, ActionType.DELETE):
+            self._context.queue.delete(pod.key, self._context.clock.monotonic())
 
     def on_assumed_pod_delete(self, assumed_pod: AssignedPodInfo) -> None:
         """Stop the binding of an assumed pod that is terminating or deleted, and requeue pods that may fit without it.
 
         Source: pkg/scheduler/eventhandlers.go, Scheduler.handleAssumedPodDeletion (1.36).
         """
-        waiting_pod = self._context.waiting_pods.get(assumed_pod.uid)
-        if waiting_pod is not None:
-            waiting_pod.reject("", "removed")
-            self.resume_decided_pods()
-        else:
-            self._context.cache.forget(assumed_pod.pod)
-        requeue_after_pod_removal(self._context, assumed_pod)
+        with self._context.metrics.time_event_handling("AssignedPodDelete"):
+            waiting_pod = self._context.waiting_pods.get(assumed_pod.uid)
+            if waiting_pod is not None:
+                waiting_pod.reject("", "removed")
+                self.resume_decided_pods()
+            else:
+                self._context.cache.forget(assumed_pod.pod)
+            requeue_after_pod_removal(self._context, assumed_pod)
 
     def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
         """Requeue the pods of at most *max_priority* that the event may make schedulable; None means no limit."""
-        if event.resource in (EventResource.POD_GROUP, EventResource.COMPOSITE_POD_GROUP):
-            self._context.queue.update_pod_group(event.old, event.new, self._context.clock.monotonic())
-        pre_check = (
-            None
-            if max_priority is None
-            else (lambda queued_pod_info: queued_pod_info.pod_info.priority <= max_priority)
-        )
-        self._context.queue.move_all_to_active_or_backoff_queue(event, self._context.clock.monotonic(), pre_check)
-        self._context.wake()
+        with self._context.metrics.time_event_handling(event.label):
+            if event.resource in (EventResource.POD_GROUP, EventResource.COMPOSITE_POD_GROUP):
+                self._context.queue.update_pod_group(event.old, event.new, self._context.clock.monotonic())
+            pre_check = (
+                None
+                if max_priority is None
+                else (lambda queued_pod_info: queued_pod_info.pod_info.priority <= max_priority)
+            )
+            self._context.queue.move_all_to_active_or_backoff_queue(event, self._context.clock.monotonic(), pre_check)
+            self._context.wake()

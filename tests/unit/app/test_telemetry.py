@@ -42,7 +42,8 @@ def test_the_process_is_alive_but_not_ready_before_its_caches_are_synced() -> No
 
 def test_metrics_include_the_cache_and_event_handling() -> None:
     telemetry, client = make_client()
-    telemetry.metrics.observe_event_handling("NodeAdd", 0.5)
+    with telemetry.metrics.time_event_handling("NodeAdd"):
+        pass
     page = client.get("/metrics").text
     assert 'scheduler_cache_size{type="nodes"} 1.0' in page
     assert 'extender_cache_staleness_seconds{kind="Pod"} +Inf' in page

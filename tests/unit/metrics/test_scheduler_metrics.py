@@ -78,10 +78,6 @@ def exposed_lines(metrics: SchedulerMetrics) -> set[str]:
             '{event="AssignedPodDelete",hint="QueueSkip",plugin="NodePorts"} 0.5',
         ),
         (
-            lambda metrics: metrics.observe_event_handling("NodeAdd", 0.5),
-            'scheduler_event_handling_duration_seconds_sum{event="NodeAdd"} 0.5',
-        ),
-        (
             lambda metrics: metrics.count_claim_creation(succeeded=False),
             'scheduler_resourceclaim_creates_total{status="failure"} 1.0',
         ),
@@ -115,6 +111,15 @@ def test_an_observation_is_exposed(record: Callable[[SchedulerMetrics], None], l
     metrics = make_metrics()
     record(metrics)
     assert line in exposed_lines(metrics)
+
+
+def test_the_handling_of_an_event_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter((10.0, 10.5))
+    monkeypatch.setattr("prometheus_client.context_managers.default_timer", lambda: next(times))
+    metrics = make_metrics()
+    with metrics.time_event_handling("NodeAdd"):
+        pass
+    assert 'scheduler_event_handling_duration_seconds_sum{event="NodeAdd"} 0.5' in exposed_lines(metrics)
 
 
 def test_gauges_are_read_at_rendering_and_missing_label_values_are_zero() -> None:

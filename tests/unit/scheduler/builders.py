@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from random import Random
 from typing import Any
 
@@ -126,6 +127,9 @@ class RecordingGroupMetrics:
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         return do_nothing
+
+    def time_event_handling(self, event: str) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def observe_pod_group_attempt(self, profile: str, result: str, seconds: float) -> None:
         self.results.append(result)

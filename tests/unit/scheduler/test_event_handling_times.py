@@ -1,0 +1,51 @@
+"""The handling of each event is measured with upstream's label.
+
+Source: pkg/scheduler/metrics/metrics.go, EventHandlingLatency (1.36).
+"""
+
+import pytest
+
+from extender.api.kinds.pod import Pod
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
+from extender.framework.events import ActionType, EventResource, make_pod_event
+from tests.build import make_node, make_pod
+from tests.unit.scheduler.builders import SchedulerHarness
+
+FAMILY = "scheduler_event_handling_duration_seconds_count"
+
+
+def list_measured_events(harness: SchedulerHarness) -> dict[str, int]:
+    """Return the number of handled events by label."""
+    samples = [sample for family in harness.context.metrics.registry.collect() for sample in family.samples]
+    return {sample.labels["event"]: int(sample.value) for sample in samples if sample.name == FAMILY}
+
+
+@pytest.mark.parametrize(
+    ("release", "resource"), [(RELEASE_1_36, "UnschedulablePod"), (RELEASE_1_37, "UnscheduledPod")]
+)
+def test_events_are_measured_by_label(release: Release, resource: str) -> None:
+    harness = SchedulerHarness(make_node("n1"), gates=FeatureGates(release=release))
+    pod: Pod = make_pod("web")
+    harness.scheduler.on_pending_pod_add(pod)
+    harness.scheduler.on_pending_pod_update(
+        pod, pod, [make_pod_event(release, EventResource.TARGET_POD, ActionType.UPDATE, pod, pod)]
+    )
+    harness.scheduler.on_pending_pod_delete(pod)
+    harness.dispatcher.on_add(make_node("n2"))
+
+    assert list_measured_events(harness) == {
+        f"{resource}Add": 1,
+        f"{resource}Update": 1,
+        f"{resource}Delete": 1,
+        "NodeAdd": 1,
+    }
+
+
+def test_the_deletion_of_an_assumed_pod_is_measured_as_that_of_an_assigned_pod() -> None:
+    harness = SchedulerHarness(make_node("n1"))
+    pod = make_pod("web")
+    assumed_pod = harness.cache.assume(pod, "n1")
+    harness.scheduler.on_assumed_pod_delete(assumed_pod)
+
+    assert list_measured_events(harness) == {"AssignedPodDelete": 1}
