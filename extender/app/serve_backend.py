@@ -42,7 +42,7 @@ from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.process_families import CLIENT_FAMILIES, ReloadMetrics
 from extender.metrics.staleness_collector import StalenessCollector
 from extender.metrics.verb_metrics import VerbMetrics
-from extender.scheduler.api_writer import AlwaysLeader, do_nothing
+from extender.scheduler.api_writer import do_nothing
 from extender.serving.diagnostics_app import add_verbosity_route
 from extender.serving.health import Health
 
@@ -153,7 +153,7 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
     registry.register(StalenessCollector(cluster.informers.get_seconds_by_kind))
     health = Health(readiness_checks={"informer-sync": cluster.informers.describe_staleness})
     telemetry = _VerbTelemetry(plugin_metrics, VerbMetrics(registry), health, lambda: render_metrics(registry))
-    bind_api = BindApi(Writer(cluster.transport), AlwaysLeader(), reader=Writer(cluster.read_transport))
+    bind_api = BindApi(Writer(cluster.transport), reader=Writer(cluster.read_transport))
     extender_service = _make_extender_service(options, cluster.cache, telemetry, cluster.informers, bind_api)
     if (assumptions := extender_service.verbs.assumptions) is not None:
         cluster.observe_pods(assumptions.on_pod_change, assumptions.on_pod_delete)
@@ -207,7 +207,7 @@ async def _open_standalone_backend(
         metrics.plugin_metrics, VerbMetrics(metrics.registry), telemetry.health, metrics.render
     )
     writer = Writer(scheduler.transport)
-    bind_api = BindApi(writer, AlwaysLeader(), reader=writer)
+    bind_api = BindApi(writer, reader=writer)
     extender_service = _make_extender_service(options, scheduler.cache, verb_telemetry, scheduler.informers, bind_api)
     if extender_service.bind_verb is not None:
         extender_service.bind_verb.on_forget = scheduler.requeue_pod

@@ -6,7 +6,7 @@ import logging
 import os
 import platform
 import socket
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from random import Random
 from typing import Any
 from uuid import uuid4
@@ -39,7 +39,7 @@ from extender.metrics.scheduler_metrics import SchedulerMetrics
 from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
 from extender.queueing.scheduling_queue import SchedulingQueue
-from extender.scheduler.api_writer import AlwaysLeader, ApiWriter, EventRecorder, Leadership
+from extender.scheduler.api_writer import ApiWriter, EventRecorder
 from extender.scheduler.context import SchedulerContext
 from extender.scheduler.event_handlers import ClusterEventDispatcher
 from extender.scheduler.scheduler import Scheduler
@@ -89,15 +89,15 @@ class StandaloneScheduler:
         self._rng = rng or Random()  # noqa: S311  for ties and jitter, not for secrets
         self.identity = f"{socket.gethostname()}_{uuid4()}"
         self.elector = self._make_elector()
-        leadership: Leadership = self.elector or AlwaysLeader()
+        self._may_act: Callable[[], bool] = self.elector.may_act if self.elector is not None else lambda: True
         self._wake_event = asyncio.Event()
         self.transport.pending.on_capacity = self._wake_event.set
-        self._api_writer = ApiWriter(Writer(self.transport), leadership, release=setup.gates.release)
+        self._api_writer = ApiWriter(Writer(self.transport), self._may_act, release=setup.gates.release)
         self.cache = Cache(setup.gates)
         self.runtimes = {name: make_runtime(metrics.make_profile_observer(name)) for name in setup.profiles}
         self.queue = self._make_queue(metrics, max_in_unschedulable_pods_seconds)
         self.broadcasters = {name: self._make_broadcaster(name) for name in setup.profiles}
-        self.context = self._make_context(leadership, metrics)
+        self.context = self._make_context(metrics)
         self.scheduler = Scheduler(self.context)
         dispatcher = ClusterEventDispatcher(self.cache, self.scheduler, list(setup.profiles), setup.gates)
         self.informers = Informers(setup, self.transport, dispatcher, clock, self.context.raw_objects)
@@ -121,7 +121,7 @@ class StandaloneScheduler:
             on_move=metrics.count_queue_move,
         )
 
-    def _make_context(self, leadership: Leadership, metrics: SchedulerMetrics) -> SchedulerContext:
+    def _make_context(self, metrics: SchedulerMetrics) -> SchedulerContext:
         extender_configs = self.setup.configuration.extenders
         raw_objects = RawObjectCache(extender_configs)
         return SchedulerContext(
@@ -131,7 +131,7 @@ class StandaloneScheduler:
             runtimes=self.runtimes,
             api=self._api_writer,
             recorder=EventRecorder(self.broadcasters, self.setup.gates.release),
-            leadership=leadership,
+            may_act=self._may_act,
             metrics=metrics,
             clock=self._clock,
             rng=self._rng,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Final, Protocol
+from typing import Final
 
 from extender.api.codec import DecodeError, decode
 from extender.api.kinds.meta import KubernetesObject
@@ -45,21 +45,6 @@ _CONFLICT_RETRY_DELAY: Final = 0.01
 """Seconds after a conflict. Source: client-go/util/retry/util.go, DefaultRetry (1.37)."""
 
 
-class Leadership(Protocol):
-    """Whether this process is the leader. Only the leader writes to the API server."""
-
-    def may_act(self) -> bool:
-        """Return whether this process may bind and evict now. The call is cheap, because it precedes each write."""
-
-
-class AlwaysLeader:
-    """The leadership of a process without leader election, which may always write."""
-
-    def may_act(self) -> bool:
-        """Return True."""
-        return True
-
-
 def do_nothing(*_: object) -> None:
     """Accept any arguments and do nothing."""
 
@@ -84,14 +69,14 @@ class ApiWriter:
 
     Attributes:
         writer: the writer that sends the requests to the API server.
-        leadership: the leadership of this process. It is checked after the wait for the rate limit, just before each
-            call is sent.
+        may_act: returns whether this process may write: without leader election always, else as the leader. It is
+            called after the wait for the rate limit, just before each call is sent.
         in_flight_call_count: the number of calls in progress.
         release: the emulated release, which determines the API versions of the kinds.
     """
 
     writer: Writer
-    leadership: Leadership
+    may_act: Callable[[], bool] = lambda: True
     in_flight_call_count: int = 0
     release: Release = DEFAULT_RELEASE
 
@@ -114,7 +99,7 @@ class ApiWriter:
 
         def may_act() -> bool:
             check_before_send()
-            return self.leadership.may_act()
+            return self.may_act()
 
         self.in_flight_call_count += 1
         try:
@@ -187,7 +172,7 @@ class ApiWriter:
 
     async def _send_again(self, api_call: ApiCall) -> None:
         try:
-            response = await self._send(api_call, self.leadership.may_act, allow_resend)
+            response = await self._send(api_call, self.may_act, allow_resend)
         except (UnreachableError, InvalidResponseError, FencedError):
             raise
         except ApiError:

@@ -253,7 +253,7 @@ def _ensure_still_valid(context: SchedulerContext, task: BindingTask) -> None:
             f'running Bind plugin "{bind_plugin}": pods "{task.queued_pod_info.pod_info.pod.metadata.name}" not found'
         )
         raise BindingError(error_status(message))
-    if not context.leadership.may_act():
+    if not context.may_act():
         raise BindingError(error_status("the lease is lost, so nothing is bound"))
 
 
@@ -296,7 +296,7 @@ def fail_binding(context: SchedulerContext, task: BindingTask, status: Status) -
     # Another scheduler bound the pod, and may have written the same. kube-scheduler undoes that.
     cache = context.cache
     is_bound = task.is_on_other_node or (pod.uid in cache.assigned_pods and not cache.is_assumed(pod.uid))
-    if result.api_calls and context.leadership.may_act() and not is_bound:
+    if result.api_calls and context.may_act() and not is_bound:
         run_in_background(context, _make_unreserve_calls_and_requeue(context, task, status, result.api_calls))
     else:
         _forget_and_requeue(context, task, status, frees_node=task.stage is not AttemptStage.SCHEDULING_CYCLE)

@@ -18,7 +18,7 @@ from extender.framework.profiles import Profile
 from extender.framework.waiting_pods import WaitingPods
 from extender.metrics.scheduler_metrics import SchedulerMetrics
 from extender.queueing.scheduling_queue import SchedulingQueue
-from extender.scheduler.api_writer import ApiWriter, EventRecorder, Leadership
+from extender.scheduler.api_writer import ApiWriter, EventRecorder
 from extender.scheduler.attempt_history import AttemptHistory
 from extender.scheduler.binder import skip_freshness_check
 
@@ -51,7 +51,8 @@ class SchedulerContext:
         runtimes: the plugin runtimes by scheduler name.
         api: the caller of the API server.
         recorder: the event recorder.
-        leadership: whether this process may write.
+        may_act: the function that returns whether this process may bind and evict now: without leader election always,
+            else while it leads. The call is cheap, because it precedes each write.
         metrics: the metrics of the process.
         clock: the source of the current time.
         rng: the random generator for ties and jitter.
@@ -85,7 +86,7 @@ class SchedulerContext:
     runtimes: Mapping[str, PluginRuntime]
     api: ApiWriter
     recorder: EventRecorder
-    leadership: Leadership
+    may_act: Callable[[], bool]
     metrics: SchedulerMetrics
     clock: Clock
     rng: Random

@@ -308,7 +308,7 @@ async def _evict_concurrently(
 
 
 async def _evict(context: SchedulerContext, preemptor: Preemptor, victim: AssignedPodInfo) -> None:
-    if not context.leadership.may_act():
+    if not context.may_act():
         raise ApiError("the lease is lost")
     patch = make_disruption_target_patch(victim.pod, preemptor.scheduler_name, preemptor.kind, context.clock.now())
     try:

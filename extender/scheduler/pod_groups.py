@@ -300,7 +300,7 @@ class PodGroupScheduler:
             for uid in failed_uids
             for api_call in decision.unreserve_calls.get(uid, ())
         ]
-        if api_calls and self._context.leadership.may_act():
+        if api_calls and self._context.may_act():
             await make_unreserve_calls(self._context.api, api_calls, log.warning)
 
     def _submit(self, attempt: GroupAttempt, members: Sequence[QueuedPodInfo], decision: GroupDecision) -> None:

@@ -96,7 +96,7 @@ class Scheduler(EventHandler):
                 continue
 
     def _may_schedule(self) -> bool:
-        return self._context.leadership.may_act() and self._context.has_api_capacity()
+        return self._context.may_act() and self._context.has_api_capacity()
 
     def run_periodic_tasks(self) -> None:
         """Flush backoffQ and the unschedulable pods if due, and resume pods whose Permit is decided.

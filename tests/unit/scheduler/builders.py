@@ -170,7 +170,7 @@ class SchedulerHarness:
             runtimes={"default-scheduler": runtime},
             api=self.api,
             recorder=self.events,
-            leadership=self.leader,
+            may_act=self.leader.may_act,
             metrics=make_scheduler_metrics({"default-scheduler": self.profile}, gates=gates or FeatureGates()),
             clock=self.clock,
             rng=Random(1),
@@ -221,7 +221,7 @@ class SchedulerHarness:
                 self.clock.seconds += 2
                 self.scheduler.run_periodic_tasks()
             for _ in range(200):
-                stepped = self.context.leadership.may_act() and await self.scheduler.schedule_one()
+                stepped = self.context.may_act() and await self.scheduler.schedule_one()
                 await asyncio.sleep(0)
                 if not stepped and len(asyncio.all_tasks()) == 1:
                     break

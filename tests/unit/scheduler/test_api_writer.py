@@ -13,7 +13,7 @@ from extender.client.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from extender.client.writer import BindOutcome
 from extender.framework.api_plan import ApiCall
 from extender.plugins.default_binder import DefaultBinder
-from extender.scheduler.api_writer import AlwaysLeader, ApiWriter, EventRecorder, PodEvent
+from extender.scheduler.api_writer import ApiWriter, EventRecorder, PodEvent
 from extender.scheduler.status_patches import make_delete_call, make_nomination_patch
 from tests.build import make_cluster, make_pod
 from tests.unit.client.virtual_time import run as run_virtually
@@ -41,7 +41,7 @@ def call_writer(
     api_call: ApiCall, outcome: BindOutcome = BindOutcome.BOUND
 ) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
     writer = FakeWriter(outcome)
-    asyncio.run(ApiWriter(writer, AlwaysLeader()).call(api_call))  # type: ignore[arg-type]
+    asyncio.run(ApiWriter(writer).call(api_call))  # type: ignore[arg-type]
     return writer.calls[0]
 
 
@@ -137,7 +137,7 @@ def write_claim(*responses: bytes | ApiError, is_resent: bool = True) -> tuple[l
         "patch", "ResourceClaim", "default", "gpu", {}, "status", on_written=versions.append, is_resent=is_resent
     )
     try:
-        run_virtually(ApiWriter(writer, AlwaysLeader()).call(api_call))  # type: ignore[arg-type]
+        run_virtually(ApiWriter(writer).call(api_call))  # type: ignore[arg-type]
     except ApiError as caught:
         error = caught
     assert not writer.responses
@@ -195,7 +195,7 @@ def write_changed_claim(*responses: bytes | ApiError) -> tuple[list[str], list[s
     api_call = replace(other_call, subresource="status", is_resent=True, on_conflict=adapt)
     message = ""
     try:
-        run_virtually(ApiWriter(writer, AlwaysLeader()).call(api_call))  # type: ignore[arg-type]
+        run_virtually(ApiWriter(writer).call(api_call))  # type: ignore[arg-type]
     except ApiError as error:
         message = str(error)
     assert not writer.responses

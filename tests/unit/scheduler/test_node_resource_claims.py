@@ -12,7 +12,7 @@ from extender.client.transport import STRATEGIC_MERGE_PATCH
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36
 from extender.framework.api_plan import ApiCall
-from extender.scheduler.api_writer import AlwaysLeader, ApiWriter
+from extender.scheduler.api_writer import ApiWriter
 from tests.build import make_node, make_pod
 from tests.unit.dra.builders import make_claim, make_device_class, make_slice
 from tests.unit.scheduler.builders import SchedulerHarness
@@ -135,7 +135,7 @@ def test_a_former_leader_makes_no_unreserve_calls() -> None:
 def test_a_strategic_patch_is_sent_as_one() -> None:
     writer = FakeWriter()
     api_call = ApiCall("patch", "ResourceClaim", "default", "one", UNRESERVE_PATCH, "status", strategic=True)
-    asyncio.run(ApiWriter(writer, AlwaysLeader()).call(api_call))  # type: ignore[arg-type]
+    asyncio.run(ApiWriter(writer).call(api_call))  # type: ignore[arg-type]
     [(verb, args, given)] = writer.calls
     assert (verb, args) == ("patch", ("ResourceClaim", "default", "one", UNRESERVE_PATCH))
     assert (given["options"].subresource, given["content_type"]) == ("status", STRATEGIC_MERGE_PATCH)
