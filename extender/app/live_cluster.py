@@ -1,8 +1,7 @@
 """The cache of a live cluster for the verbs: transports, informers, nominated pods; no queue and no leader election."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
-from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.pod import Pod
 from extender.app.informers import Informers
 from extender.app.wiring import SchedulerSetup
@@ -12,9 +11,7 @@ from extender.client.connections import RecoverySignal
 from extender.client.credentials import Credentials
 from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import AttemptObserver, Transport
-from extender.config.feature_gates import FeatureGates
 from extender.framework.events import ClusterEvent
-from extender.scheduler.api_writer import do_nothing
 from extender.scheduler.event_handlers import ClusterEventDispatcher, EventHandler
 
 
@@ -37,37 +34,6 @@ class _NominationHandler(EventHandler):
         """Update the nomination if the nominated node of the status changed."""
         if old.status.nominated_node_name != new.status.nominated_node_name:
             self._cache.nominate(new, new.status.nominated_node_name)
-
-
-class _PodObservingDispatcher(ClusterEventDispatcher):
-    """Applies changes to the cache, and calls a function with each changed pod."""
-
-    def __init__(
-        self, cache: Cache, handler: EventHandler, scheduler_names: Collection[str], gates: FeatureGates
-    ) -> None:
-        super().__init__(cache, handler, scheduler_names, gates)
-        self.on_pod_change: Callable[[Pod], None] = do_nothing
-        self.on_pod_delete: Callable[[Pod], None] = do_nothing
-
-    def on_add(self, obj: KubernetesObject) -> None:
-        """Handle the new object *obj*."""
-        super().on_add(obj)
-        if isinstance(obj, Pod):
-            self.on_pod_change(obj)
-
-    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
-        """Handle the change from *old* to *new*."""
-        super().on_update(old, new)
-        if isinstance(old, Pod) and isinstance(new, Pod):
-            if old.metadata.uid != new.metadata.uid:  # deleted and recreated under the same name between two events
-                self.on_pod_delete(old)
-            self.on_pod_change(new)
-
-    def on_delete(self, obj: KubernetesObject) -> None:
-        """Handle the deletion of *obj*."""
-        super().on_delete(obj)
-        if isinstance(obj, Pod):
-            self.on_pod_delete(obj)
 
 
 class LiveCluster:
@@ -102,7 +68,7 @@ class LiveCluster:
         self._other_scheduler_names = other_scheduler_names
         self._scheduler_names = frozenset((*setup.profiles, *other_scheduler_names))
         handler = _NominationHandler(self.cache)
-        self._dispatcher = _PodObservingDispatcher(self.cache, handler, self._scheduler_names, setup.gates)
+        self._dispatcher = ClusterEventDispatcher(self.cache, handler, self._scheduler_names, setup.gates)
         self.informers = Informers(setup, self.transport, self._dispatcher, clock)
 
     def observe_pods(self, on_pod_change: Callable[[Pod], None], on_pod_delete: Callable[[Pod], None]) -> None:

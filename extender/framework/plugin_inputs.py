@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.read_only import (
@@ -39,7 +38,6 @@ from extender.framework.plugin_errors import DEFINING_MODULE, check_sort_key, is
 
 T = TypeVar("T")
 A = TypeVar("A", bound=np.generic)
-KindT = TypeVar("KindT", bound=KubernetesObject)
 
 _PROTOCOLS: Final = (
     extension_points.PreEnqueue,

@@ -4,7 +4,7 @@ Source: pkg/scheduler/eventhandlers.go, Scheduler.addNodeToCache, Scheduler.upda
 pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange, PodSchedulingPropertiesChange (1.36).
 """
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -25,6 +25,7 @@ from extender.cache.pod_info import AssignedPodInfo
 from extender.config.feature_gates import FeatureGates
 from extender.dra.device_taint_rules import apply_taint_rules
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
+from extender.scheduler.api_writer import do_nothing
 
 _RESOURCE_BY_NAME: Final = {resource.value.rpartition("/")[2]: resource for resource in EventResource}
 
@@ -64,6 +65,10 @@ class ClusterEventDispatcher:
     """Applies changes of API objects to the cache and notifies an event handler.
 
     The changes of each kind must arrive in the order of the watch.
+
+    Attributes:
+        on_pod_change: the function that is called with each new or changed pod, after the cache changed.
+        on_pod_delete: the function that is called with each deleted pod, after the cache changed.
     """
 
     def __init__(
@@ -81,6 +86,8 @@ class ClusterEventDispatcher:
         self._cache, self._handler, self._scheduler_names = cache, handler, frozenset(scheduler_names)
         self._gates = gates = gates or FeatureGates()
         self._coscheduling = gates.coscheduling
+        self.on_pod_change: Callable[[Pod], None] = do_nothing
+        self.on_pod_delete: Callable[[Pod], None] = do_nothing
         self._resize_preemption = "InPlacePodVerticalScalingSchedulerPreemption" in gates
 
     def deduplicate(self, obj: PodOrNode) -> tuple[PodOrNode, Hashable]:
@@ -103,6 +110,7 @@ class ClusterEventDispatcher:
             self._notify_of_node([ClusterEvent(EventResource.NODE, ActionType.ADD, None, obj)])
         elif isinstance(obj, Pod):
             self._add_pod(obj)
+            self.on_pod_change(obj)
         else:
             self._update_object(type(obj), ActionType.ADD, None, obj)
 
@@ -113,6 +121,9 @@ class ClusterEventDispatcher:
             self._notify_of_node(find_node_events(old, new, self._gates))
         elif isinstance(old, Pod) and isinstance(new, Pod):
             self._update_pod(old, new)
+            if old.metadata.uid != new.metadata.uid:  # deleted and recreated under the same name between two events
+                self.on_pod_delete(old)
+            self.on_pod_change(new)
         else:
             self._update_object(type(new), ActionType.UPDATE, old, new)
 
@@ -123,6 +134,7 @@ class ClusterEventDispatcher:
             self._cache.remove_node(obj.metadata.name)
         elif isinstance(obj, Pod):
             self._delete_pod(obj)
+            self.on_pod_delete(obj)
         else:
             self._update_object(type(obj), ActionType.DELETE, obj, None)
 
