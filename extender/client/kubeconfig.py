@@ -215,25 +215,20 @@ def load_context_namespace(source: CredentialSource) -> str:
 
 
 def _load_in_cluster(source: CredentialSource) -> RestConfig:
-    from kubernetes.client import Configuration  # noqa: PLC0415  the import takes half a second
-    from kubernetes.config import ConfigException  # noqa: PLC0415
-    from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415
-
-    configuration = Configuration()
-    token_file, ca_file = (str(source.service_account_dir / name) for name in ("token", "ca.crt"))
-    if Path(token_file).is_file():  # the loader reads it without a limit
-        _read_token(Path(token_file))
-    try:
-        loader = InClusterConfigLoader(token_file, ca_file, False, source.environ)  # type: ignore[no-untyped-call]
-        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
-    except (ConfigException, OSError) as error:
-        raise CredentialsError(f"the pod's service account: {error}") from error
-    server = (source.master or str(configuration.host)).rstrip("/")
-    headers = (_make_bearer_header(_read_token(Path(token_file))), *source.impersonation.make_headers())
+    """Return the address and credentials of a pod. Source: client-go/rest/config.go, InClusterConfig (1.36)."""
+    host, port = (source.environ.get(f"KUBERNETES_SERVICE_{name}", "") for name in ("HOST", "PORT"))
+    token_file, ca_file = (source.service_account_dir / name for name in ("token", "ca.crt"))
+    for file in (token_file, ca_file):
+        if not file.is_file():
+            raise CredentialsError(f"the pod's service account: {file} does not exist")
+    if not port:
+        raise CredentialsError("the pod's service account: KUBERNETES_SERVICE_PORT is not set")
+    server = (source.master or f"https://{f'[{host}]' if ':' in host else host}:{port}").rstrip("/")
+    headers = (_make_bearer_header(_read_token(token_file)), *source.impersonation.make_headers())
     return RestConfig(
         server,
         headers=headers,
-        ca_file=ca_file,
+        ca_file=str(ca_file),
         proxy_url=find_proxy(server, source.environ),
         refresh_after=TOKEN_FILE_SECONDS,
     )

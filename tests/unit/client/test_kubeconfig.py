@@ -87,14 +87,35 @@ def test_master_wins_over_the_kubeconfig_and_does_without_one(tmp_path: Path) ->
     assert load_config(CredentialSource(master="http://two:1")).server == "http://two:1"
 
 
-def test_a_pod_finds_its_service_account(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("host", "server"), [("fd00::1", "https://[fd00::1]:443"), ("10.0.0.1", "https://10.0.0.1:443")]
+)
+def test_a_pod_finds_its_service_account(tmp_path: Path, host: str, server: str) -> None:
     (tmp_path / "token").write_text("pod-token\n")
     (tmp_path / "ca.crt").write_text("authority")
-    environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
+    environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": "443"}
     identity = load_config(CredentialSource(environ=environ, service_account_dir=tmp_path))
-    assert identity.server == "https://[fd00::1]:443"
+    assert identity.server == server
     assert identity.headers == ((AUTHORIZATION, "Bearer pod-token"),)
     assert (identity.ca_file, identity.refresh_after) == (str(tmp_path / "ca.crt"), 60.0)
+
+
+@pytest.mark.parametrize(
+    ("port", "files", "message"),
+    [
+        ("", ("token", "ca.crt"), "KUBERNETES_SERVICE_PORT is not set$"),
+        ("443", ("token",), "ca.crt does not exist$"),
+        ("443", ("ca.crt",), "token does not exist$"),
+    ],
+)
+def test_an_incomplete_service_account_is_reported(
+    tmp_path: Path, port: str, files: tuple[str, ...], message: str
+) -> None:
+    for name in files:
+        (tmp_path / name).write_text("x")
+    environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": port}
+    with pytest.raises(CredentialsError, match=f"^the pod's service account: .*{message}"):
+        load_config(CredentialSource(environ=environ, service_account_dir=tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +128,7 @@ def test_a_pod_finds_its_service_account(tmp_path: Path) -> None:
                 environ={"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"},
                 service_account_dir=Path("missing"),
             ),
-            "the pod's service account: Service token file does not exist",
+            "the pod's service account: missing/token does not exist$",
         ),
     ],
     ids=["nothing anywhere", "no such file", "a pod without a token"],
