@@ -249,7 +249,7 @@ def _load_kubeconfig(files: list[Path], source: CredentialSource) -> RestConfig:
             if user.values.get(key) and not user.values.get("token")
         }
         configuration = (
-            _load_auth_provider(configs, context)
+            _load_auth_provider(cluster, user)
             if "auth-provider" in user.values
             else make_static_configuration(cluster, user, write_pem_file)
         )
@@ -263,16 +263,21 @@ def _load_kubeconfig(files: list[Path], source: CredentialSource) -> RestConfig:
         raise CredentialsError(f"kubeconfig {file_list}: {shorten(str(error))}") from error
 
 
-def _load_auth_provider(configs: Mapping[str, dict[str, Any]], context: str) -> Any:
+def _load_auth_provider(cluster: Entry, user: Entry) -> Any:
     """Return the Configuration of the `kubernetes` package for a user with an auth provider."""
     from kubernetes.client import Configuration  # noqa: PLC0415  the import takes a fifth of a second
     from kubernetes.config import ConfigException  # noqa: PLC0415
-    from kubernetes.config.kube_config import KubeConfigLoader  # noqa: PLC0415
+    from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader  # noqa: PLC0415
 
     configuration = Configuration()
+    context = Entry({"cluster": "cluster", "user": "user"}, Path())
+    kubeconfig = {  # the package finds files relative to the path of a node
+        f"{kind}s": [ConfigNode(kind, {"name": kind, kind: entry.values}, str(entry.folder / "config"))]  # type: ignore[no-untyped-call]
+        for kind, entry in (("cluster", cluster), ("user", user), ("context", context))
+    }
     try:
-        merged_config = _merge_kubeconfigs(configs)
-        loader = KubeConfigLoader(merged_config, active_context=context, config_base_path=None)  # type: ignore[no-untyped-call]
+        node = ConfigNode("kubeconfig", kubeconfig, "")  # type: ignore[no-untyped-call]
+        loader = KubeConfigLoader(node, active_context="context", config_base_path=None)  # type: ignore[no-untyped-call]
         loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
     except ConfigException as error:
         raise ValueError(str(error)) from error
@@ -296,25 +301,6 @@ def _read_kubeconfig(file: Path) -> dict[str, Any]:
         raise CredentialsError(f"kubeconfig {file}: {shorten(message)}") from error
     validate_kubeconfig(config, file)
     return cast("dict[str, Any]", config)
-
-
-def _merge_kubeconfigs(configs: Mapping[str, dict[str, Any]]) -> Any:
-    """Merge files into a ConfigNode of the `kubernetes` package. Of entries with the same name the first one applies.
-
-    Source: client-go/tools/clientcmd/loader.go, ClientConfigLoadingRules.Load (1.36).
-    """
-    from kubernetes.config.kube_config import ConfigNode  # noqa: PLC0415
-
-    merged_config: dict[str, Any] = {"clusters": [], "contexts": [], "users": []}
-    for kind, entries in merged_config.items():
-        names: set[str] = set()
-        for path, config in configs.items():
-            for entry in config.get(kind) or []:
-                if entry["name"] not in names:
-                    names.add(entry["name"])
-                    entries.append(ConfigNode(f"{path}/{entry['name']}", entry, path))  # type: ignore[no-untyped-call]
-    file = next(iter(configs))
-    return ConfigNode(file, merged_config, file)  # type: ignore[no-untyped-call]
 
 
 def _build_config(
