@@ -17,6 +17,7 @@ _LOG: Final = logging.getLogger(__name__)
 _PAUSE_SECONDS: Final = 1.0
 """Seconds without accepting after an error of the system, such as too many open files."""
 
+_FULL_TEXT: Final = "Closing idle connections, because there are too many"
 _LOG_SECONDS: Final = 60.0
 """Minimum seconds between two log lines about too many connections."""
 
@@ -60,7 +61,7 @@ class ConnectionAcceptor:
         self._handshake_timeout = None if tls_context is None else handshake_timeout
         self._open_connections = OpenConnections()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._next_log_time = float("-inf")
+        self._full_log = RejectionLog(_FULL_TEXT, max_lines=1, interval=_LOG_SECONDS)
         self._handshake_log = RejectionLog("TLS handshake error")
 
     def start(self) -> None:
@@ -90,7 +91,7 @@ class ConnectionAcceptor:
                 await asyncio.sleep(_PAUSE_SECONDS)
                 continue
             if len(self._open_connections) >= self._max_connections:
-                self._log_full(loop.time())
+                self._full_log.log({"openConnections": len(self._open_connections)}, loop.time())
                 await asyncio.sleep(0)  # tasks start that may be cancelled; sockets of aborted connections are closed
                 if len(self._open_connections) >= self._max_connections and not self._open_connections.make_room():
                     connection.close()
@@ -124,14 +125,6 @@ class ConnectionAcceptor:
         finally:
             if not is_set_up:
                 open_connection.remove()
-
-    def _log_full(self, now: float) -> None:
-        if now >= self._next_log_time:
-            self._next_log_time = now + _LOG_SECONDS
-            _LOG.warning(
-                "Closing idle connections, because there are too many",
-                extra={"openConnections": len(self._open_connections)},
-            )
 
     def _start_task(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(coroutine, name="connections")
