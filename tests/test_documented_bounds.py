@@ -113,6 +113,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     },
     "Keys of node labels that pods name and no node has": {"4,096": (symbols._MAX_UNUSED_LABEL_KEYS, 4096)},
     "Taints, features and values of a label that the cluster's nodes had": {"1,024": (symbols.MAX_UNUSED_VALUES, 1024)},
+    "Nodes whose device pools are cached": {"1,024": (symbols.MAX_UNUSED_VALUES, 1024)},
     "Selectors whose pods are gone; affinity terms without pods, beyond the number of those with pods": {
         "256 each": (selector_counts._MAX_EMPTIED_MATCHERS, 256),
         "256": (affinity_terms._MAX_UNUSED_TERMS, 256),

@@ -18,6 +18,7 @@ from extender.api.kinds.devices import DeviceClass, DeviceTaintRule, ResourceCla
 from extender.api.kinds.node import Node
 from extender.basics.clock import Clock
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables.symbols import MAX_UNUSED_VALUES
 from extender.dra.allocated_devices import AllocatedDevices
 from extender.dra.allocation_search import AllocationSearch
 from extender.dra.constraints import build_constraints
@@ -101,11 +102,12 @@ class Allocator:
         return self._slice_index
 
     def sync(self, snapshot: Snapshot) -> None:
-        """Update from the slices, classes and claims that changed since the last call."""
+        """Update from the slices, classes and claims that changed since the last call, and forget removed nodes."""
         self.allocated_devices.sync(snapshot)
         kinds = (ResourceSlice, DeviceClass, DeviceTaintRule)
         slice_and_class_version = (snapshot.object_history_id, *map(snapshot.revision, kinds))
-        if slice_and_class_version == self._slice_and_class_version:
+        max_nodes = 2 * len(snapshot.names) + MAX_UNUSED_VALUES
+        if slice_and_class_version == self._slice_and_class_version and self._slice_index.node_count <= max_nodes:
             return
         self._slice_and_class_version = slice_and_class_version
         self._caches = {}

@@ -95,6 +95,11 @@ class SliceIndex:
         self._pool_cache: dict[tuple[PoolId, tuple[str, ...], bool], Pool] = {}
         self._pools_by_node: dict[str, tuple[Node, tuple[Pool, ...]]] = {}
 
+    @property
+    def node_count(self) -> int:
+        """The number of nodes whose pools are cached, also of removed nodes."""
+        return len(self._pools_by_node)
+
     def _is_usable(self, compiled_slice: CompiledSlice) -> bool:
         """Return whether the slice counts. An unusable slice of a newer generation still replaces older ones."""
         return self._features.compatibility_groups or not compiled_slice.uses_compatibility_groups

@@ -16,6 +16,7 @@ import yaml
 
 from extender.config.releases import RELEASE_1_36, RELEASES
 from extender.dra.errors import AllocationError, AllocationTimeoutError, NodeAllocationError
+from tests.build import make_node
 from tests.unit.dra.builders import (
     format_allocation,
     make_allocated_claim,
@@ -65,6 +66,22 @@ def test_a_cached_result_is_valid_until_a_device_of_the_pool_is_allocated() -> N
             allocator.sync(cluster)
             allocation = format_allocation(allocator.allocate(allocator.prepare([claim]), cluster.nodes[0]))
         assert allocation == (None if want is None else [[f"r: {want}"]])
+
+
+def test_the_pools_and_results_of_removed_nodes_are_forgotten() -> None:
+    """The slices of devices for all nodes stay for months, while nodes are replaced."""
+    cache = make_cluster_with_devices(TWO_DEVICES)
+    allocator = make_allocator()
+    claim = make_claim("c", {"r": {}})
+    for number in range(1100):
+        cache.add_or_update_node(make_node(f"n{number}"))
+        with cache.read() as cluster:
+            allocator.sync(cluster)
+            claims = allocator.prepare([claim])
+            assert allocator.allocate(claims, cluster.nodes[1]) is not None
+        cache.remove_node(f"n{number}")
+    assert allocator.slice_index.node_count < 100
+    assert len(claims.cache.results_by_node) < 100
 
 
 def test_a_deleted_claim_frees_its_device() -> None:
