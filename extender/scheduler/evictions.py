@@ -8,7 +8,6 @@ Source: pkg/scheduler/framework/preemption/executor.go, Executor (1.36).
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
@@ -23,7 +22,7 @@ from extender.preemption.plan import Candidate, GroupPreemptionPlan, PreemptionP
 from extender.scheduler.api_writer import PodEvent
 from extender.scheduler.context import SchedulerContext, log, run_in_background
 from extender.scheduler.status_patches import make_delete_call, make_disruption_target_patch, make_nomination_patch
-from extender.scheduler.status_writer import call_with_retries, write_status
+from extender.scheduler.status_writer import call_with_retries, write_pod_status
 
 _WHOLE_CLUSTER = "cluster"
 """The node name in messages about a preemption in the whole cluster.
@@ -183,23 +182,21 @@ def _get_last_victims(context: SchedulerContext, preemptor: Preemptor) -> dict[s
 
 
 def _clear_lower_priority_nominations(context: SchedulerContext, preemptor: Pod, node: str) -> None:
-    """Clear the nominations of pods of lower priority for *node*.
+    """Clear the nominations of pods of lower priority for *node*. A pod in flight gets a new one from its attempt.
 
     Source: pkg/scheduler/framework/preemption/executor.go, clearNominatedNodeName (1.36).
     """
-
-    def is_current(uid: str) -> bool:
-        return context.cache.find_nominated_node(uid) in ("", node)  # another node was nominated by a later attempt
-
     priority = preemptor.spec.priority or 0
     with context.cache.read() as snapshot:
         nominated_pods = snapshot.nominated_pods(node)
     for pod_info in nominated_pods:
         if pod_info.priority < priority and pod_info.uid != preemptor.metadata.uid:
             context.cache.nominate(pod_info.pod, "")
-            patch = make_nomination_patch(pod_info.pod, "")
-            if patch is not None:
-                run_in_background(context, write_status(context, patch, partial(is_current, pod_info.uid)))
+            queued_pod_info = context.queue.get_pod(pod_info.key)
+            if queued_pod_info is not None:
+                patch = make_nomination_patch(pod_info.pod, "", queued_pod_info.sent_status)
+                if patch is not None:
+                    write_pod_status(context, queued_pod_info, patch)
 
 
 def _cancel_binding(context: SchedulerContext, preemptor: Preemptor, victim: AssignedPodInfo) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from extender.client.errors import ServerError
+from extender.scheduler.status_patches import make_nomination_patch
+from extender.scheduler.status_writer import write_pod_status
 from tests.build import make_pod
 from tests.unit.scheduler.test_evictions import make_harness
 
@@ -34,14 +36,13 @@ def test_no_victim_is_evicted_after_a_failure(monkeypatch: pytest.MonkeyPatch, i
     assert [api_call.name for api_call in harness.api.calls_to("delete")] == ["fast"]
 
 
-@pytest.mark.parametrize(("later_node", "patches"), [("n2", [None]), ("n1", [None, None]), ("", [None, None])])
-def test_a_nomination_is_not_cleared_again_after_the_pod_was_nominated_for_another_node(
-    monkeypatch: pytest.MonkeyPatch, later_node: str, patches: list[str | None]
-) -> None:
+def test_a_cleared_nomination_does_not_overwrite_a_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The API server rejects the first write. The pod is nominated again before the write is repeated."""
     harness, _ = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
     nominated_pod = make_pod("mid", priority=5, status={"nominatedNodeName": "n1"})
     harness.create(nominated_pod)
+    queued_pod = harness.queue.get_pod("default/mid")
+    assert queued_pod is not None
     call, written = harness.api.call, []
 
     async def fail_to_clear(api_call: Any, *arguments: Any) -> None:
@@ -50,10 +51,28 @@ def test_a_nomination_is_not_cleared_again_after_the_pod_was_nominated_for_anoth
             return
         written.append(api_call.body["status"]["nominatedNodeName"])
         if len(written) == 1:
-            harness.cache.nominate(nominated_pod, later_node)
+            patch = make_nomination_patch(nominated_pod, "n2", queued_pod.sent_status)
+            assert patch is not None
+            write_pod_status(harness.context, queued_pod, patch)
             raise ServerError("etcd is down", 500)
 
     monkeypatch.setattr(harness.api, "call", fail_to_clear)
     harness.attempt()
 
-    assert written == patches
+    assert written == [None, "n2"]
+
+
+def test_a_nomination_that_the_watch_has_not_shown_is_cleared() -> None:
+    harness, _ = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
+    nominated_pod = make_pod("mid", priority=5)
+    harness.create(nominated_pod)
+    queued_pod = harness.queue.get_pod("default/mid")
+    assert queued_pod is not None
+    queued_pod.sent_status = {"nominatedNodeName": "n1"}
+    harness.cache.nominate(nominated_pod, "n1")
+
+    harness.attempt()
+
+    assert [call.body["status"] for call in harness.api.calls_to("status") if call.name == "mid"] == [
+        {"nominatedNodeName": None}
+    ]
