@@ -11,7 +11,13 @@ from extender.app.options import ServeOptions
 from extender.app.wiring import SchedulerSetup, build_setup, make_runtime
 from extender.cache.cache import Cache
 from extender.cli.pflag import FlagError, ParsedFlags
-from extender.cli.recording_options import add_file_to_errors, load_setup_from_file, parse_gates_of_release, read_inputs
+from extender.cli.recording_options import (
+    add_file_to_errors,
+    load_setup_from_file,
+    parse_gates_of_release,
+    read_inputs,
+    read_setup,
+)
 from extender.client.kubeconfig import CredentialSource
 from extender.config.errors import ConfigError, FieldError
 from extender.config.feature_gates import FeatureGates
@@ -73,7 +79,10 @@ def make_serve_options(parsed_flags: ParsedFlags) -> ServeOptions:
         standalone=parsed_flags["standalone"],
         filter_answer=_FILTER_ANSWERS[parsed_flags["filter-answer"]],
         assume_timeout_seconds=parsed_flags["assume-timeout"],
-        start_lines=_describe_best_node_effects(parsed_flags, setup.gates),
+        start_lines=(
+            *(() if parsed_flags["file"] else setup.warnings),  # those of a recording were printed
+            *_describe_best_node_effects(parsed_flags, setup.gates),
+        ),
         logs=LoggingOptions(parsed_flags["logging-format"], parsed_flags["v"]),
         serves_ui=parsed_flags["ui"],
     )
@@ -105,7 +114,7 @@ def _load_cluster(parsed_flags: ParsedFlags) -> tuple[SchedulerSetup, Credential
             nominate_pending_pods(cache, profile, make_runtime())
         return inputs.setup, cache
     gates = parse_gates_of_release(parsed_flags["emulated-version"], parsed_flags["feature-gates"])
-    setup = load_setup_from_file(parsed_flags["config"], gates) if parsed_flags["config"] else build_setup(gates=gates)
+    setup = read_setup(parsed_flags["config"], gates) if parsed_flags["config"] else build_setup(gates=gates)
     if parsed_flags["without-cluster"]:
         return setup, None
     kubeconfig = parsed_flags["kubeconfig"] or setup.configuration.client_connection.kubeconfig

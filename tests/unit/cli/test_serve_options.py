@@ -189,6 +189,22 @@ def test_the_log_names_what_the_given_kube_scheduler_no_longer_calls(tmp_path: P
     )
 
 
+def test_warnings_about_the_configuration_are_lines_of_the_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "plugins.yaml"
+    file.write_text(
+        HEAD + "profiles: [{plugins: {multiPoint: {enabled: [{name: Coscheduling}]}, "
+        "queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: '*'}]}}, "
+        "pluginConfig: [{name: Coscheduling, args: {podGroupBackoffSeconds: 5}}]}]\n"
+    )
+    assert options(f"--config={file}").start_lines == (
+        "Coscheduling: podGroupBackoffSeconds has no effect: a group that cannot be placed backs off as pods do, "
+        "by podInitialBackoffSeconds",
+    )
+    assert capsys.readouterr().err == ""
+
+
 def test_a_contradiction_in_the_configuration_of_kube_scheduler_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "scheduler.yaml"
     file.write_text(
