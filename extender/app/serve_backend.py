@@ -281,7 +281,7 @@ def _make_extender_service(
         assumptions=assumptions,
     )
     bind_verb = None
-    if bind_api is not None and may_serve_bind(options):
+    if bind_api is not None and options.paths.bind:
         bind_verb = BindVerb(
             cache,
             setup.profiles,
@@ -345,8 +345,3 @@ def replace_profiles(extender_service: ExtenderService, setup: SchedulerSetup, m
             default_profile=default_profile,
             runtime=extender_service.verbs.runtime,
         )
-
-
-def may_serve_bind(options: ServeOptions) -> bool:
-    """Return whether the verb bind may be served: only with client certificates or on a loopback address."""
-    return bool(options.client_ca_file) or options.serving.is_loopback

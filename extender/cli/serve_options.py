@@ -152,7 +152,7 @@ def _make_verb_paths(parsed_flags: ParsedFlags) -> VerbPaths:
     names = {verb: parsed_flags[f"{verb}-verb"].strip("/") for verb in VERBS}
     is_open = parsed_flags["anonymous-verbs"] and not ServingOptions(parsed_flags["bind-address"]).is_loopback
     if parsed_flags["file"] or parsed_flags["without-cluster"] or is_open:
-        names["bind"] = ""  # it is not served
+        names["bind"] = ""  # it is not served: it needs a live cluster and known callers
     return VerbPaths(**{verb: base + name if name else "" for verb, name in names.items()})
 
 
