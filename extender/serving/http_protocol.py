@@ -50,6 +50,8 @@ _RESPONSE_HEAD: Final = (
 )
 _STATUS_TEXTS: Final = {400: b"Bad Request", 431: b"Request Header Fields Too Large"}
 
+_BODY_HEADERS: Final = (b"content-length", b"transfer-encoding")
+
 _REJECTED_SECONDS: Final = 1.0
 """Seconds after which the connection of a rejected request is closed, even if the client does not close TLS."""
 
@@ -214,7 +216,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
         Raises:
             _InvalidRequestError: the headers are too big, the path has a line break, the transfer encoding is not
-                supported, or too many requests wait on the connection.
+                supported, a request with a body asks for another protocol, or too many requests wait on the
+                connection.
         """
         self._is_in_head = False
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
@@ -224,6 +227,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         encodings = [value for name, value in self.headers if name == b"transfer-encoding"]
         if encodings and (len(encodings) > 1 or encodings[0].strip().lower() != b"chunked"):
             raise _InvalidRequestError(400, "Transfer-Encoding: only chunked is supported")
+        if self.parser.should_upgrade() and any(
+            name in _BODY_HEADERS and value != b"0" for name, value in self.headers
+        ):  # the parser would skip the body
+            raise _InvalidRequestError(400, "the header Upgrade is not supported in a request with a body")
         if len(self.pipeline) >= MAX_PIPELINED_REQUESTS:
             raise _InvalidRequestError(400, f"more than {MAX_PIPELINED_REQUESTS} requests wait on this connection")
         super().on_headers_complete()

@@ -199,6 +199,10 @@ INVALID_REQUESTS = {
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         UNREADABLE,
     ),
+    "another protocol for a request with a body": (  # curl --http2, and Java's client by default
+        GET + b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\n{}",
+        "the header Upgrade is not supported in a request with a body",
+    ),
     "too many pipelined requests": (
         (GET + b"\r\n") * (http_protocol.MAX_PIPELINED_REQUESTS + 2),
         "more than 16 requests wait on this connection",
