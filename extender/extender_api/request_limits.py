@@ -1,14 +1,12 @@
 """The limits of requests to the verbs, and the error of a request that is rejected."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from extender.api.kinds.pod import Pod
-from extender.api.pod_limits import MAX_RESOURCE_NAMES, find_exceeded_limit
-from extender.basics.intern import Interner
+from extender.api.pod_limits import find_exceeded_limit
 
 MAX_NAMES_BYTES = 8 << 20
 """Limit of a request with node names: 50,000 names of 150 bytes."""
@@ -90,17 +88,6 @@ def check_pod_limits(pod: Pod) -> None:
     problem = find_exceeded_limit(pod)
     if problem:
         raise RequestError(413, f"Pod.{problem}")
-
-
-def check_resource_names(field: str, names: Iterable[str], known_resources: Interner[str]) -> None:
-    """Check that the resources *names* are known, or that not many resources are known yet.
-
-    Raises:
-        RequestError: 413, there would be more than `MAX_RESOURCE_NAMES`.
-    """
-    new_count = sum(known_resources.get(name) is None for name in names)
-    if new_count and len(known_resources) + new_count > MAX_RESOURCE_NAMES:
-        raise RequestError(413, f"{field}: the requests have more than {MAX_RESOURCE_NAMES} different resources")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,15 @@
 """Look up the names of a request in the snapshot, or add its whole nodes to a hypothesis of the snapshot."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
+from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
+from extender.api.pod_limits import MAX_RESOURCE_NAMES, get_resource_names
+from extender.basics.intern import Interner
 from extender.cache.hypothesis import Hypothesis
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
@@ -13,7 +17,7 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.event_loop.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api.node_list import NodeList
 from extender.extender_api.node_names import NodeNames
-from extender.extender_api.request_limits import RequestError, check_resource_names
+from extender.extender_api.request_limits import RequestError
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +65,13 @@ async def add_requested_nodes(
     runs the plugins on the hypothesis, and should not cache results.
 
     Raises:
-        RequestError: 400, a node has a value that cannot be parsed; 413, the nodes have too many resources.
+        RequestError: 400, a node has a value that cannot be parsed; 413, the nodes have too many resources, and the
+            pod requests one of them.
     """
     hypothesis = Hypothesis(snapshot)
     hypothesis.fork_node_sets()
     hypothesis.index_only_images(_find_image_names(pod))
-    cached_nodes = snapshot.nodes
+    cached_nodes, requested_resources = snapshot.nodes, get_resource_names(pod.spec)
     names = []
     async for index, sent_node in iterate_cooperatively(enumerate(node_list.nodes)):
         node = sent_node.node
@@ -75,8 +80,7 @@ async def add_requested_nodes(
         if row is not None and (cached_nodes[row] is node or cached_nodes[row] == node):
             sent_node.node = cached_nodes[row]
             continue
-        resource_names = (name for name in node.status.allocatable if name != "pods")
-        check_resource_names(f"Nodes.items[{index}]", resource_names, snapshot.symbols.resources)
+        node = _drop_new_resources(f"Nodes.items[{index}]", node, snapshot.symbols.resources, requested_resources)
         try:
             hypothesis.add_or_update_node(node)
         except ValueError as error:
@@ -85,6 +89,24 @@ async def add_requested_nodes(
     requested_nodes = find_nodes_by_name(NodeNames(names), hypothesis.snapshot(), runtime)
     await let_other_tasks_run(len(names))
     return requested_nodes
+
+
+def _drop_new_resources(field: str, node: Node, known_resources: Interner[str], requested: Collection[str]) -> Node:
+    """Return *node* without the resources that are not known yet if `MAX_RESOURCE_NAMES` are known with them.
+
+    So one node with many resources does not keep other pods from being placed.
+
+    Raises:
+        RequestError: 413, the pod requests one of these resources, so the answer would be wrong.
+    """
+    allocatable = node.status.allocatable
+    new_names = {name for name in allocatable if name != "pods" and known_resources.get(name) is None}
+    if not new_names or len(known_resources) + len(new_names) <= MAX_RESOURCE_NAMES:
+        return node
+    if not new_names.isdisjoint(requested):
+        raise RequestError(413, f"{field}: the requests have more than {MAX_RESOURCE_NAMES} different resources")
+    known_amounts = {name: amount for name, amount in allocatable.items() if name not in new_names}
+    return replace(node, status=replace(node.status, allocatable=known_amounts))
 
 
 def _find_image_names(pod: Pod) -> Iterator[str]:

@@ -88,14 +88,25 @@ def test_nodes_of_many_requests_have_at_most_256_resources_together() -> None:
     snapshot = make_cluster().snapshot()
     for first in range(0, 250, 50):
         run_now(add_requested_nodes(make_pod("web"), make_nodes_with_resources(first, 50), snapshot, PluginRuntime()))
+    pod = make_pod("web", requests={"example.com/r253": "1"})
     with pytest.raises(RequestError) as caught:
-        run_now(add_requested_nodes(make_pod("web"), make_nodes_with_resources(250, 4), snapshot, PluginRuntime()))
+        run_now(add_requested_nodes(pod, make_nodes_with_resources(250, 4), snapshot, PluginRuntime()))
     assert (caught.value.status, caught.value.message) == (
         413,
         "Nodes.items[0]: the requests have more than 256 different resources",
     )
     run_now(add_requested_nodes(make_pod("web"), make_nodes_with_resources(0, 250), snapshot, PluginRuntime()))
     assert len(snapshot.symbols.resources) == 253
+
+
+def test_a_node_with_too_many_resources_is_added_without_them_for_pods_that_request_others() -> None:
+    """One node with 300 resources made each request fail with 413."""
+    snapshot = make_cluster().snapshot()
+    pod = make_pod("web", requests={"cpu": "1"})
+    nodes = make_nodes_with_resources(0, 300)
+    requested = run_now(add_requested_nodes(pod, nodes, snapshot, PluginRuntime()))
+    assert requested.unknown_count == 0
+    assert len(snapshot.symbols.resources) == 3
 
 
 def test_label_values_of_requested_nodes_are_not_retained() -> None:
