@@ -15,7 +15,7 @@ from extender.cache.pod_info import PodInfo
 from extender.framework.events import ClusterEvent
 from extender.framework.plugin_errors import SortKeyError
 from extender.framework.profiles import Profile
-from extender.framework.status import Status
+from extender.framework.status import Code, Status
 from extender.queueing.backoff_queue import BackoffQueue
 from extender.queueing.queued_entities import (
     QueuedEntity,
@@ -269,6 +269,9 @@ class EntityQueues:
             pod.set_gate("", ())
             return False
         scheduler_name = pod.pod_info.spec.scheduler_name
+        if status.code is Code.ERROR and pod.gating_plugin != status.plugin:
+            names = {"pod": pod.pod_info.pod, "plugin": status.plugin}
+            log.error("Unexpected error running PreEnqueue plugin", extra={**names, "err": status.message})
         pod.set_gate(status.plugin, self.hints.get_registered_events(scheduler_name, status.plugin))
         pod.unschedulable_plugins |= {status.plugin}
         return True

@@ -4,6 +4,7 @@ Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.movePodsT
 pkg/scheduler/framework/types.go, MatchClusterEvents (1.36).
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
@@ -11,9 +12,11 @@ from enum import IntEnum
 from extender.cache.pod_info import PodInfo
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import EnqueueExtensions, Filter, Permit, PreEnqueue, PreFilter, Reserve
-from extender.framework.plugin_errors import plugin_exceptions
+from extender.framework.plugin_errors import format_exception, plugin_exceptions
 from extender.framework.profiles import Profile
 from extender.queueing.queued_entities import QueuedPodInfo
+
+log = logging.getLogger("extender.queueing")
 
 WILDCARD_EVENT = ClusterEventWithHint(EventResource.ANY, ActionType.ALL)
 """The registration of plugins without `events_to_register`, and of outbound extenders.
@@ -92,6 +95,7 @@ class QueueingHints:
             if registered_event.pre_hint is not None
         ]
         self._on_hint, self._on_pre_hint = on_hint, on_pre_hint
+        self._failed_plugins: set[str] = set()
         self._last_matches: tuple[ClusterEvent | None, dict[tuple[str, str], tuple[ClusterEventWithHint, ...]]] = (
             None,
             {},
@@ -129,7 +133,8 @@ class QueueingHints:
                 continue
             try:
                 concerns = pre_hint(event)
-            except plugin_exceptions():  # as in kube-scheduler, all pods are considered then
+            except plugin_exceptions() as error:  # as in kube-scheduler, all pods are considered then
+                self._log_first_failure(plugin, pre_hint, error)
                 return []
             if self._on_pre_hint:
                 self._on_pre_hint(plugin, "all_pods" if concerns is None else "narrowed")
@@ -208,11 +213,19 @@ class QueueingHints:
         try:
             hint = registered_event.hint(pod.pod_info, event)
             outcome = hint.value
-        except plugin_exceptions():  # as in kube-scheduler, a failed hint requeues the pod
+        except plugin_exceptions() as error:  # as in kube-scheduler, a failed hint requeues the pod
+            self._log_first_failure(plugin, registered_event.hint, error)
             hint, outcome = QueueingHint.QUEUE, "Error"
         if self._on_hint:
             self._on_hint(plugin, event.label, outcome, time.perf_counter() - start_time)
         return hint
+
+    def _log_first_failure(self, plugin: str, function: Callable[..., object], error: BaseException) -> None:
+        """Log the first failure of each plugin only, because hints run for every event and every rejected pod."""
+        if plugin not in self._failed_plugins:
+            self._failed_plugins.add(plugin)
+            text = format_exception(error, function.__module__)
+            log.error('running a queueing hint of plugin "%s": %s; a hint that fails requeues the pod', plugin, text)
 
 
 def _has_same_uid(event: ClusterEvent, pod: QueuedPodInfo) -> bool:

@@ -9,6 +9,7 @@ from extender.cache.group_hierarchy import make_group_key
 from extender.cache.pod_info import PodInfo
 from extender.framework.events import ClusterEvent, QueueingHint
 from extender.framework.plugin_errors import check_sort_key
+from extender.framework.status import Code, Status
 from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
 from extender.queueing.queued_entities import QueuedPodGroupInfo, QueuedPodInfo
@@ -56,6 +57,24 @@ def test_pods_for_which_the_queue_sort_plugin_fails_are_sorted_last(caplog: pyte
         "running QueueSort plugin \"ByRank\": KeyError: 'rank'; pods for which it fails, such as default/a, "
         "are sorted last"
     ]
+
+
+def test_a_failure_of_pre_enqueue_is_logged_once_for_each_pod(caplog: pytest.LogCaptureFixture) -> None:
+    error = Status(Code.ERROR, ("running PreEnqueue plugin \"Quota\": KeyError: 'team'",), "Quota")
+    calls: list[str] = []
+
+    def run_pre_enqueue(pod: PodInfo, _first_plugin: str) -> Status:
+        calls.append(pod.pod.metadata.name)
+        return error
+
+    queue = make_scheduling_queue({"default-scheduler": make_profile()}, run_pre_enqueue, QueueSettings())
+    for name in ("a", "b"):
+        queue.add(make_cluster().make_pod_info(make_pod(name)), 0.0)
+    queue.activate([make_pod("a")], 1.0)
+    assert calls == ["a", "b", "a"]
+    records = [(record.message, record.pod.key, record.plugin, record.err) for record in caplog.records]  # type: ignore[attr-defined]
+    text = "Unexpected error running PreEnqueue plugin"
+    assert records == [(text, f"default/{name}", "Quota", error.message) for name in ("a", "b")]
 
 
 @dataclass(frozen=True)

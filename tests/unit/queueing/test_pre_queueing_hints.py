@@ -77,10 +77,12 @@ def test_the_pods_of_a_claim_event(action: ActionType, old: Any, new: Any, resul
     [lambda event: 1 / event.new, lambda event: sys.exit(3)],
     ids=["raises", "exits"],
 )
-def test_a_pre_queueing_hint_that_fails_concerns_all_pods(pre_hint: Any) -> None:
+def test_a_pre_queueing_hint_that_fails_concerns_all_pods(pre_hint: Any, caplog: pytest.LogCaptureFixture) -> None:
     class Broken(RejectingFilter):
         def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
             return (ClusterEventWithHint(EventResource.NODE, ActionType.ADD, None, pre_hint),)
 
     hints = QueueingHints({"default-scheduler": make_profile(Broken("Broken"))})
     assert hints.find_filters(ClusterEvent(EventResource.NODE, ActionType.ADD)) == []
+    (message,) = caplog.messages
+    assert message.startswith('running a queueing hint of plugin "Broken": ')

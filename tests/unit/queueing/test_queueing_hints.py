@@ -117,6 +117,19 @@ def test_hints_are_observed_with_their_outcome() -> None:
     assert observed == [("NodeAdd", "NodeAdd", "Error")]
 
 
+def test_the_first_failure_of_the_hints_of_a_plugin_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    plugin = NodeAddPlugin("NodeAdd")
+    plugin.hint = lambda pod, event: {}["zone"]
+    hints = QueueingHints({"default-scheduler": make_profile(plugin)})
+    for _ in range(2):
+        assert hints.is_pod_worth_requeuing(make_queued_pod("NodeAdd"), NODE_ADD) is AFTER_BACKOFF
+    line = plugin.hint.__code__.co_firstlineno
+    assert caplog.messages == [
+        "running a queueing hint of plugin \"NodeAdd\": KeyError: 'zone' "
+        f"(tests/unit/queueing/test_queueing_hints.py:{line}); a hint that fails requeues the pod"
+    ]
+
+
 def test_a_hint_that_exits_requeues_the_pod() -> None:
     plugin = NodeAddPlugin("NodeAdd")
     plugin.hint = lambda pod, event: sys.exit(3)
