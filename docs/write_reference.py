@@ -257,7 +257,10 @@ DIFFERENCES = """## Differences
 
 - kube-scheduler selects one of the nodes with the highest score at random. The extender does the same: the set of nodes
   is equal, the selected node may differ.
-- Responses of HTTP extenders have a maximum size; in kube-scheduler they have none.
+- With `percentageOfNodesToScore: 0`, the default, all nodes are evaluated. In a cluster of 100 nodes or more,
+  kube-scheduler ends the search at 50 % to 5 % of the nodes, so that the best node may not be among them.
+- Responses of HTTP extenders have a maximum size; in kube-scheduler they have none. It is an error if an extender
+  returns a whole node that it was not asked about. A message has no reasons for nodes that do not exist.
 - A pod with more than 1,000 labels, volumes or containers, 256 resources, or 1,000 fields of scheduling rules is not
   scheduled; its event names the limit.
 - Pods add at most 256 names of resources to those of the nodes. The message of a pod with further resources, which no

@@ -133,16 +133,17 @@ def _find_nodes_that_pass_plugins(inputs: CycleInputs, *, ignore_nomination: boo
     diagnosis = find_nodes_that_pass_filters(
         pod, snapshot, profile, inputs.runtime, only_nodes=inputs.only_nodes, with_rejections=inputs.has_extenders
     )
-    nominated_name = pod.pod.status.nominated_node_name
-    row = snapshot.row(nominated_name) if nominated_name and not ignore_nomination else None
-    if row is not None and diagnosis.has_feasible_node and diagnosis.feasible[row]:
+    nominated_name = "" if ignore_nomination else pod.pod.status.nominated_node_name
+    is_requested = inputs.only_nodes is None or nominated_name in inputs.only_nodes
+    row = snapshot.row(nominated_name) if is_requested else None
+    if row is not None and diagnosis.feasible[row]:  # errors of other nodes do not matter
         nominated_mask = np.zeros(diagnosis.node_count, dtype=np.bool_)
         nominated_mask[row] = True
-        return diagnosis.restrict_to(nominated_mask), 1
-    if row is not None and not diagnosis.has_feasible_node:
+        return replace(diagnosis.restrict_to(nominated_mask), error=None), 1
+    if row is not None and (inputs.has_extenders or not diagnosis.has_feasible_node):
         diagnosis = _add_nominated_node(inputs, diagnosis, row)
     if profile.percentage_of_nodes_to_score and diagnosis.has_feasible_node:
-        return _sample_nodes(diagnosis, snapshot, profile, inputs.node_sampler)
+        return _sample_nodes(inputs, diagnosis, row)
     return diagnosis, diagnosis.node_count - diagnosis.unrequested_count
 
 
@@ -158,7 +159,7 @@ def _add_nominated_node(inputs: CycleInputs, diagnosis: Diagnosis, row: int) -> 
     if not run.restricting_plugins or run.node_names is None or run.status is not None:
         return diagnosis
     rejections = diagnosis.rejections
-    if name not in run.node_names and (inputs.only_nodes is None or name in inputs.only_nodes):
+    if name not in run.node_names:
         pod, snapshot, profile, runtime = inputs.pod, inputs.snapshot, inputs.profile, inputs.runtime
         own_run = replace(run, node_names=frozenset({name}))
         check_all = profile.check_all_filters
@@ -189,12 +190,18 @@ def _make_failure(inputs: CycleInputs, diagnosis: Diagnosis) -> ExtenderSteps[Sc
     return ScheduleFailure(status, diagnosis, diagnosis.rejectors, outcome.nominated_node, outcome.plans)
 
 
-def _sample_nodes(
-    diagnosis: Diagnosis, snapshot: Snapshot, profile: Profile, node_sampler: NodeSampler
-) -> tuple[Diagnosis, int]:
+def _sample_nodes(inputs: CycleInputs, diagnosis: Diagnosis, nominated_row: int | None) -> tuple[Diagnosis, int]:
+    """Restrict *diagnosis* to the nodes that a search examines; the nominated node, which is rejected, is one of them.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36).
+    """
+    snapshot, profile, node_sampler = inputs.snapshot, inputs.profile, inputs.node_sampler
     allowed_mask = make_allowed_mask(diagnosis.pre_filter_run, snapshot)
     num_nodes_to_find = num_feasible_nodes_to_find(int(allowed_mask.sum()), profile.percentage_of_nodes_to_score or 100)
     if not profile.score_plugins and not node_sampler.has_extenders:
         num_nodes_to_find = 1  # without scores all feasible nodes are equal
     sampled_mask, examined_mask = node_sampler.sample(snapshot, allowed_mask, diagnosis.feasible, num_nodes_to_find)
+    if nominated_row is not None and not examined_mask[nominated_row]:
+        examined_mask[nominated_row] = True
+        node_sampler.next_start_index = (node_sampler.next_start_index + 1) % len(snapshot)
     return replace(diagnosis.restrict_to(examined_mask), feasible=sampled_mask), int(examined_mask.sum())

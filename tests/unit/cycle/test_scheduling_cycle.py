@@ -60,8 +60,8 @@ def test_the_only_feasible_node_is_selected_without_scoring() -> None:
 
 @pytest.mark.parametrize(
     ("plugins", "node"),
-    [((), "a"), ((RejectingFilter("R", "a"),), "b")],
-    ids=["it takes the pod", "it does not"],
+    [((), "a"), ((RejectingFilter("R", "a"),), "b"), ((RejectingFilter("R", "b", code=Code.ERROR),), "a")],
+    ids=["it takes the pod", "it does not", "a filter fails on another node"],
 )
 def test_the_nominated_node_is_selected_without_scoring_if_it_fits(plugins: Any, node: str) -> None:
     """Source: pkg/scheduler/schedule_one.go, Scheduler.evaluateNominatedNode (1.36)."""
@@ -166,3 +166,19 @@ def test_a_percentage_stops_the_search_early() -> None:
 
     assert isinstance(decision, ScheduleResult)
     assert (decision.feasible_nodes, decision.evaluated_nodes) == (100, 100)
+
+
+def test_a_sampled_search_starts_behind_the_nodes_that_were_evaluated() -> None:
+    """The nominated node, which is evaluated first, is one of them.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36).
+    """
+    names = [f"n{i:03}" for i in range(200)]
+    snapshot = make_cluster(*map(make_node, names)).snapshot()
+    profile = make_profile(RejectingFilter("R", "n150"), FakeScore("X", dict.fromkeys(names, 1)), percentage=10)
+    pod, sampler = make_pod(status={"nominatedNodeName": "n150"}), NodeSampler()
+
+    decision = schedule_pod(snapshot.make_pod_info(pod), snapshot, profile, PluginRuntime(), Random(1), sampler)
+
+    assert isinstance(decision, ScheduleResult)
+    assert (decision.feasible_nodes, decision.evaluated_nodes, sampler.next_start_index) == (100, 101, 101)

@@ -1,17 +1,29 @@
 """Nominations that new and changed pods have in their status."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
 from extender.api.kinds.pod import Pod
+from extender.app import wiring
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from tests.build import make_node, make_pod
+from tests.unit.client.scripted_server import Reply
 from tests.unit.scheduler.builders import SchedulerHarness
+from tests.unit.scheduler.extender_harness import (
+    FILTER,
+    ExtenderHarness,
+    failure_messages,
+    filter_response,
+    run_with_extenders,
+)
 
 GATE = [{"name": "example.com/quota"}]
+_TERM = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+ONLY_ON_N1 = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [_TERM]}}}
 
 
 def make_nominated_pod(node: str, **given: Any) -> Pod:
@@ -95,16 +107,32 @@ def test_a_nominated_node_is_evaluated_also_if_pre_filter_selects_nodes(
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod, Scheduler.evaluateNominatedNode (1.36).
     """
-    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
     harness = SchedulerHarness(make_node("n1"), make_node("n2"), gates=FeatureGates(release=release))
-    status, spec = {"nominatedNodeName": node}, {"affinity": affinity}
+    status, spec = {"nominatedNodeName": node}, {"affinity": ONLY_ON_N1}
     harness.create(make_pod("agent", requests={"cpu": "64"}, spec=spec, status=status))
 
     harness.attempt()
 
     ((_, _, note),) = harness.events.recorded
     assert note.startswith(f"0/2 nodes are available: {reasons}. ")
+
+
+@pytest.mark.parametrize("percentage", [None, 100])
+def test_the_message_names_the_nominated_node_also_if_an_extender_rejects_the_others(percentage: int | None) -> None:
+    """Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod, findNodesThatPassExtenders (1.36)."""
+    profile = replace(wiring.build_setup().first_profile, percentage_of_nodes_to_score=percentage)
+    harness = SchedulerHarness(make_node("n1"), make_node("n2"), profile=profile)
+    harness.create(make_pod("agent", spec={"affinity": ONLY_ON_N1}, status={"nominatedNodeName": "n2"}))
+
+    async def test(extender_harness: ExtenderHarness) -> None:
+        harness.api.notifies = False  # else the pod is tried again without its nomination
+        extender_harness.server.respond("POST /a/filter", Reply(body=filter_response(failed={"n1": "no licence"})))
+        await extender_harness.run_until_idle()
+
+    run_with_extenders(harness, [FILTER], test)
+    (message,) = failure_messages(harness)
+    reasons = "1 no licence, 1 node(s) didn't match Pod's node affinity/selector"
+    assert message.startswith(f"0/2 nodes are available: {reasons}. ")
 
 
 def test_a_changed_pod_waits_in_the_queue_as_the_watch_shows_it_last() -> None:
