@@ -116,8 +116,7 @@ def parse_recording(data: bytes, source: str, *, checks_manifests: bool = False)
     reader = _RecordingReader(checks_manifests=checks_manifests)
     reader.sources.append(source)
     try:
-        for entry in read_entries(data, source):
-            reader.add_entry(entry)
+        reader.add_entries(read_entries(data, source))
     except UnreadableError as error:
         reader.add_error(error.error)
     return reader.finish()
@@ -187,6 +186,7 @@ class _RecordingReader:
         self._objects: dict[tuple[type, str, str], KubernetesObject] = {}
         self._workloads: dict[str, Workload] = {}
         self._generated_names: Counter[str] = Counter()
+        self._exported_workloads: list[ObjectEntry] = []
         self._workload_pod_count = 0
         self._locations: dict[tuple[type, str, str], SourceLocation] = {}
         self._config: ConfigEntry | None = None
@@ -203,11 +203,7 @@ class _RecordingReader:
             UnreadableError: the remainder of the text cannot be parsed.
         """
         self.sources.append(source)
-        adds_something = False
-        for entry in read_entries(data, source):
-            self.add_entry(entry)
-            adds_something |= not isinstance(entry, ObjectEntry) or _affects_scheduling(entry)
-        if not adds_something:
+        if not self.add_entries(read_entries(data, source)):
             kinds = ", ".join(sorted(self._skipped)[:_MAX_NAMED_KINDS])
             reason = f"scheduling does not read its kinds, such as {kinds}" if kinds else "it has no object"
             self.add_error(InputErrorLine(SourceLocation(source), f"adds nothing to the cluster: {reason}"))
@@ -222,8 +218,27 @@ class _RecordingReader:
         if len(self._errors) >= _MAX_ERRORS:
             raise InputError([*self._errors, InputErrorLine(error.location, "too many errors; reading stopped here")])
 
-    def add_entry(self, entry: Entry) -> None:
-        """Add one entry of a file."""
+    def add_entries(self, entries: Iterable[Entry]) -> bool:
+        """Add the entries of one text, and return whether one affects scheduling.
+
+        In a text with nodes or pods, a workload of an API server has its pods already. In another text, such as the
+        output of `kubectl get deployment web -o yaml`, it is a manifest.
+        """
+        adds_something = is_recording = False
+        for entry in entries:
+            self._add_entry(entry)
+            adds_something |= not isinstance(entry, ObjectEntry) or _affects_scheduling(entry)
+            is_recording |= getattr(entry, "kind", "") in {"Node", "Pod"} or isinstance(entry, RecordedKinds)
+        for entry in () if is_recording else self._exported_workloads:
+            try:
+                self._add_workload(entry)
+            except InvalidObjectError as error:
+                self.add_error(error.error)
+        self._exported_workloads.clear()
+        return adds_something
+
+    def _add_entry(self, entry: Entry) -> None:
+        """Add one entry of a text."""
         match entry:
             case InputErrorLine():
                 self.add_error(entry)
@@ -248,9 +263,11 @@ class _RecordingReader:
             return
         try:
             obj = decode_entry(entry, kind or Workload)
-            # An object of an API server has its pods already.
+            owner = obj.metadata.controller
             if is_workload and not obj.metadata.uid:
                 self._add_workload(entry)
+            elif is_workload and (owner is None or owner.kind not in WORKLOAD_VERSIONS):
+                self._exported_workloads.append(entry)
         except InvalidObjectError as error:
             self.add_error(error.error)
             return

@@ -80,7 +80,8 @@ def select_pods(recordings: Iterable[Recording], cluster: Cluster) -> list[Pod]:
         recorded_pods = [set_priority(obj, priority_classes) for obj in recording.objects if isinstance(obj, Pod)]
         if not recorded_pods:
             kinds = ", ".join(recording.skipped_kinds or {type(obj).__name__: 1 for obj in recording.objects})
-            errors.append(InputErrorLine(location, f"holds no pod, only {kinds}; name a file with a pod"))
+            others = f", only {kinds}" if kinds else ""  # a daemon set has no pod without nodes
+            errors.append(InputErrorLine(location, f"holds no pod{others}; name a file with a pod"))
         profiles = cluster.setup.profiles
         pods_without_profile = (pod for pod in recorded_pods if pod.spec.scheduler_name not in profiles)
         errors += [_make_scheduler_error(pod, location, profiles) for pod in pods_without_profile]

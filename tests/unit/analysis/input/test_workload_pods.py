@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from extender.analysis.input.input_errors import InputError
 from extender.analysis.input.workload_pods import is_controlled_by, list_workload_pods
 from extender.analysis.input.workloads import Workload
 from extender.analysis.recorded_cluster import Recording, parse_recording
@@ -161,6 +162,19 @@ def test_a_workload_of_an_api_server_has_its_pods_already() -> None:
     recording = read(make_node("n1"), workload)
     assert pod_names(recording) == []
     assert recording.skipped_kinds.total() == 0
+
+
+def test_a_workload_that_kubectl_printed_without_nodes_and_pods_is_a_manifest() -> None:
+    workload = make_workload("Deployment", replicas=3)
+    workload["metadata"]["uid"] = "d"
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "d", "controller": True}
+    replica_set = make_workload("ReplicaSet", "web-7f", replicas=3)
+    replica_set["metadata"] |= {"uid": "r", "ownerReferences": [owner]}
+    assert len(pod_names(read(workload))) == 3
+    assert len(pod_names(read(workload, replica_set))) == 3
+    invalid = {**workload, "spec": {**workload["spec"], "replicas": "many"}}
+    with pytest.raises(InputError, match="Expected `int"):
+        read(invalid)
 
 
 def test_an_invalid_template_is_an_error_with_its_path() -> None:
