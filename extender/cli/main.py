@@ -23,7 +23,7 @@ from extender.basics import gc_tuning
 from extender.cli.plain_values import set_plain_converters
 from extender.cli.terminal import ERROR, EXIT_CODE_FLAG, write_error
 from extender.config.errors import ConfigError
-from extender.framework.plugin_errors import SortKeyError
+from extender.framework.plugin_errors import FatalPluginError
 
 COMMANDS: Final = {
     "demo": "Schedule a demo cluster in this process, for twenty seconds or for kubectl.",
@@ -229,7 +229,7 @@ def _describe_exception(error: BaseException) -> tuple[list[str], int]:
             return [str(line) for line in error.errors], _BAD_INPUT
         case UnreadableError():
             return [str(error)], _BAD_INPUT
-        case SortKeyError():
+        case FatalPluginError():
             return [str(error)], _FAILED
         case OSError():
             text = error.strerror or str(error)

@@ -14,12 +14,13 @@ from extender.cycle.scheduling_cycle import schedule_pod
 from extender.experiments.fragmentation_causes import Cause, measure_fragmentation
 from extender.experiments.gpu_trace import Trace
 from extender.experiments.policies import SCHEDULER_NAME, Policy, build_setup
+from extender.framework.plugin_errors import FatalPluginError
 from extender.framework.status import Code
 from extender.plugins.gpu_share.device_table import DeviceTable, NodeDevices
 
 
-class RunError(RuntimeError):
-    """A plugin failed during a run; the message is one line."""
+class RunError(FatalPluginError):
+    """A plugin failed during a run."""
 
 
 class FirstOfTies(Random):

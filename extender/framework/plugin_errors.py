@@ -17,7 +17,11 @@ _TYPES_OMITTED_FROM_MESSAGES: Final = frozenset((Exception, LookupError, Runtime
 """The types that messages omit for exceptions that this package raised, because their texts are full sentences."""
 
 
-class SortKeyError(Exception):
+class FatalPluginError(Exception):
+    """An error of a plugin that ends the command; the message is one line."""
+
+
+class SortKeyError(FatalPluginError):
     """A third-party QueueSort plugin raised or returned no valid key, so no queue can be sorted."""
 
     def __init__(self, plugin: str, detail: str) -> None:

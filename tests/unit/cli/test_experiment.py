@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from distributed import LocalCluster
 
 from extender.cli import experiment
 from extender.experiments.published_results import TRACE_FIGURES, measure_trace
+from extender.plugins.gpu_share.plugin import GpuShare
 from extender.testing import make_node
 from tests.unit.experiments.small_trace import small_trace, small_trace_text
 
@@ -175,6 +177,22 @@ def test_an_interrupted_experiment_continues_where_it_ended(
     status, out, err = extender(*arguments, "--results", str(results))
     assert (status, err, read_allocations(out)) == (0, "", alone)
     assert started == [("Fill", 1), ("Fill", 2)]
+
+
+def test_a_policy_that_raises_is_no_internal_error(
+    extender: Command, trace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Any, *arguments: Any) -> Any:
+        raise KeyError("zone")
+
+    monkeypatch.setattr(GpuShare, "score", fail)
+    status, out, err = extender("experiment", "--trace", trace, "--policy", "FGD", "--seeds", "1")
+    assert (status, out) == (1, "")
+    note, line = err.splitlines()
+    assert note == "extender: note: stopped after 0 of 1 runs; equal seeds give equal results"
+    assert re.fullmatch(
+        r"extender: policy FGD, pod \S+: running Score plugins: plugin \"GpuShare\" failed with: KeyError: 'zone'", line
+    )
 
 
 def test_policies_and_seeds_can_be_added_to_saved_runs(
