@@ -28,7 +28,7 @@ class HeartbeatDetector:
         self._states: dict[int, tuple[Struct, int]] = {}  # by the hash of the text before the version
         self._prefix_hashes: dict[str, int] = {}
         self._last_line: bytes | None = None
-        self._newest_version = 0
+        self._newest_version = 0, ""
 
     def find_heartbeat_version(self, line: bytes) -> str:
         """Return the resource version of *line* if it is a heartbeat; empty if it must be decoded."""
@@ -55,14 +55,14 @@ class HeartbeatDetector:
             line is None
             or not line.startswith(_MODIFIED)
             or not version.isdigit()
-            or int(version) <= self._newest_version
+            or (len(version), version) <= self._newest_version
         ):
             return
         if line.count(_VERSION) != 1:  # there is none, or a label or annotation has the same key
             return
         start, end = _find_version(line)
         layout = _new_layout(_make_struct_format(line[end:]))
-        self._newest_version = int(version)
+        self._newest_version = len(version), version
         self._prefix_hashes[key] = prefix_hash = hash(line[:start])
         self._states[prefix_hash] = layout, hash(layout.unpack_from(line, end))
 
@@ -76,7 +76,7 @@ class HeartbeatDetector:
         """Remove all states; call it when events may have been missed."""
         self._states.clear()
         self._prefix_hashes.clear()
-        self._newest_version = 0
+        self._newest_version = 0, ""
 
 
 def _find_version(line: bytes) -> tuple[int, int]:

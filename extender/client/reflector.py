@@ -386,8 +386,9 @@ class Reflector(Generic[T]):
 def _is_newer(version: str, other_version: str) -> bool:
     """Return whether *version* is newer than *other_version*; versions that are not integers only need to differ.
 
-    Source: KEP-5504, comparable resource versions.
+    Source: KEP-5504, comparable resource versions; apimachinery/pkg/util/resourceversion/resourceversion.go,
+    CompareResourceVersion (1.36).
     """
     if version.isascii() and version.isdigit() and other_version.isascii() and other_version.isdigit():
-        return int(version) > int(other_version)
+        return (len(version), version) > (len(other_version), other_version)
     return version != other_version

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from extender.api.kinds.pod import Pod
+from extender.client import reflector as reflector_module
 from extender.client.reflector import Delta
 from extender.client.transport import Request
 from tests.unit.client.builders import (
@@ -290,6 +291,12 @@ def test_a_resource_version_newer_than_the_server_s_is_listed_again() -> None:
                 assert (recorded.deltas, reflector.resource_version) == (["+a@400", "a@400>90"], "100")
 
     run(main())
+
+
+def test_resource_versions_of_any_length_are_compared() -> None:
+    """Python does not convert texts of more than 4,300 digits to integers."""
+    assert reflector_module._is_newer("9" * 5000, "10")
+    assert not reflector_module._is_newer("9", "10")
 
 
 def test_fault_13_without_permission_it_reports_so_and_backs_off() -> None:
