@@ -41,22 +41,25 @@ app.kubernetes.io/name: {{ include "extender.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
+{{/* Labels of all objects, with others that replace them. Argument: (list $ otherLabels). A key must not occur twice. */}}
 {{- define "extender.labels" -}}
+{{- $root := index . 0 -}}
+{{- toYaml (merge (dict) (index . 1 | default dict) ($root.Values.commonLabels | default dict) (include "extender.ownLabels" $root | fromYaml)) -}}
+{{- end -}}
+
+{{- define "extender.ownLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/component: {{ ternary "extender" "scheduler" (eq .Values.mode "service") }}
 {{ include "extender.selectorLabels" . }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
 {{- end -}}
 
-{{/* Labels and annotations of all objects. Argument: (list $ additionalAnnotations). */}}
+{{/* Labels and annotations of all objects. Argument: (list $ annotations), or (list $ annotations labels). */}}
 {{- define "extender.metadata" -}}
 {{- $root := index . 0 -}}
-{{- $annotations := merge (dict) (index . 1) ($root.Values.commonAnnotations | default dict) -}}
-labels: {{- include "extender.labels" $root | nindent 2 }}
+{{- $annotations := merge (dict) (index . 1 | default dict) ($root.Values.commonAnnotations | default dict) -}}
+labels: {{- include "extender.labels" (list $root (slice . 2 | first)) | nindent 2 }}
 {{- with $annotations }}
 annotations: {{- toYaml . | nindent 2 }}
 {{- end }}

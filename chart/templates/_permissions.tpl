@@ -1,5 +1,15 @@
 {{/* Rules of the ClusterRole, by mode and permissions. */}}
 
+{{/* Whether a gate is on, by its name or with all gates of its stage. Argument: (list featureGates gate stageGate). */}}
+{{- define "extender.isEnabled" -}}
+{{- if dig (index . 1) (dig (index . 2) false (index . 0)) (index . 0) }}true{{ end -}}
+{{- end -}}
+
+{{- define "extender.hasGenericWorkload" -}}
+{{- $stage := ternary "AllAlpha" "AllBeta" (eq (include "extender.emulatedVersion" .) "1.36") -}}
+{{- include "extender.isEnabled" (list .Values.scheduler.featureGates "GenericWorkload" $stage) -}}
+{{- end -}}
+
 {{/* Objects that the scheduler watches. */}}
 {{- define "extender.readingRules" -}}
 - apiGroups: [""]
@@ -17,12 +27,12 @@
 - apiGroups: [resource.k8s.io]
   resources: [deviceclasses, devicetaintrules, resourceclaims, resourceslices]
   verbs: [list, watch]
-{{- if .Values.scheduler.featureGates.GenericWorkload }}
+{{- if include "extender.hasGenericWorkload" . }}
 - apiGroups: [scheduling.k8s.io]
   resources: [podgroups]
   verbs: [list, watch]
 {{- end }}
-{{- if .Values.scheduler.featureGates.CompositePodGroup }}
+{{- if include "extender.isEnabled" (list .Values.scheduler.featureGates "CompositePodGroup" "AllAlpha") }}
 - apiGroups: [scheduling.k8s.io]
   resources: [compositepodgroups]
   verbs: [list, watch]
@@ -87,7 +97,7 @@
   resources: [pods]
   verbs: [delete]
 {{- end }}
-{{- if .Values.scheduler.featureGates.GenericWorkload }}
+{{- if include "extender.hasGenericWorkload" . }}
 - apiGroups: [scheduling.k8s.io]
   resources: [podgroups/status]
   verbs: [patch]

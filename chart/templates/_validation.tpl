@@ -9,6 +9,9 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- if and (eq .Values.mode "service") .Values.certificates.existingSecret (ne .Values.certificates.source "existing") -}}
+{{- fail (printf "certificates.existingSecret: is only used with certificates.source existing, not %s" .Values.certificates.source) -}}
+{{- end -}}
 {{- if and .Values.plugins.entryPoints (not .Values.plugins.modules) -}}
 {{- fail "plugins.entryPoints: needs plugins.modules, which is empty" -}}
 {{- end -}}

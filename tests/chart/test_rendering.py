@@ -90,6 +90,33 @@ def test_the_selector_never_changes_with_values(tmp_path: Path) -> None:
     )
 
 
+def list_keys(node: yaml.Node) -> Iterator[list[str]]:
+    """Yield the keys of each mapping below *node*."""
+    if isinstance(node, yaml.MappingNode):
+        yield [key.value for key, _ in node.value]
+        for _, value in node.value:
+            yield from list_keys(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            yield from list_keys(value)
+
+
+def test_a_label_or_annotation_of_several_values_occurs_once() -> None:
+    """Flux, which reads the rendered YAML with kustomize, rejects a key that occurs twice."""
+    labels = "podLabels.team=b,metrics.serviceMonitor.labels.team=c,metrics.prometheusRule.labels.team=d"
+    annotations = "podAnnotations.note=a,commonAnnotations.note=b,podAnnotations.checksum/configuration=c"
+    metrics = "metrics.serviceMonitor.enabled=true,metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true"
+    text = helm("template", "x", str(CHART), "--set", f"commonLabels.team=a,{labels},{annotations},{metrics}")
+    for document in yaml.compose_all(text):
+        for keys in list_keys(document):
+            assert sorted(set(keys)) == sorted(keys)
+    objects = index_by_name([obj for obj in yaml.safe_load_all(text) if obj])
+    template = objects["Deployment/x-extender"]["spec"]["template"]["metadata"]
+    assert (template["labels"]["team"], template["annotations"]["note"]) == ("b", "a")
+    assert objects["Service/x-extender"]["metadata"]["labels"]["team"] == "a"
+    assert objects["ServiceMonitor/x-extender"]["metadata"]["labels"]["team"] == "c"
+
+
 LIKE_NUMBERS: dict[str, Any] = {
     "nameOverride": "123",
     "schedulerName": "1.5",
