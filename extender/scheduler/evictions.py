@@ -50,12 +50,14 @@ class Preemptor:
     Attributes:
         object: the pod, or the group, which may be a composite pod group.
         pods: the pod, or the group's pending members; at least one.
+        node_name: the node for which the pod preempts; events name it also if a victim is on another node.
 
-    Source: pkg/scheduler/framework/preemption/executor.go, Executor.actuatePodGroupPreemption (1.36).
+    Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor, Executor.actuatePodGroupPreemption (1.36).
     """
 
     object: Pod | Group
     pods: tuple[Pod, ...]
+    node_name: str = _WHOLE_CLUSTER
 
     @property
     def uid(self) -> str:
@@ -88,7 +90,7 @@ async def preempt_in_cycle(context: SchedulerContext, preemptor: Pod, result: Po
     if not isinstance(result.plan, PreemptionPlan):
         return result
     candidate = result.plan.best_candidate
-    if error := await evict_now(context, Preemptor(preemptor, (preemptor,)), candidate):
+    if error := await evict_now(context, Preemptor(preemptor, (preemptor,), candidate.node_name), candidate):
         return PostFilterResult(error_status(f"preemption: {error}"))
     _clear_lower_priority_nominations(context, preemptor, candidate.node_name)
     return replace(result, plan=None)
@@ -108,7 +110,7 @@ def execute_post_filter_plans(context: SchedulerContext, pod: Pod, plans: Iterab
             candidate = plan.best_candidate
             if any(not victim.terminating for victim in candidate.victims):
                 _clear_lower_priority_nominations(context, pod, candidate.node_name)
-            evict_in_background(context, Preemptor(pod, (pod,)), candidate)
+            evict_in_background(context, Preemptor(pod, (pod,), candidate.node_name), candidate)
         elif isinstance(plan, ApiPlan):
             run_in_background(context, _make_calls(context, pod, plan))
 
@@ -224,8 +226,7 @@ def _record_preempted_event(
 
     Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor (1.36).
     """
-    node = victim.node_name if isinstance(preemptor.object, Pod) else _WHOLE_CLUSTER
-    note = f"Preempted by {preemptor.kind} {preemptor.uid} on node {node}"
+    note = f"Preempted by {preemptor.kind} {preemptor.uid} on node {preemptor.node_name}"
     if in_memory:
         note += " (in kube-scheduler memory)."
     event = PodEvent("Preempted", "Preempting", note, related=preemptor.object)

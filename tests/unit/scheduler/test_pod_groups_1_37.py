@@ -219,3 +219,27 @@ def test_without_the_gate_of_asynchronous_preemption_a_failed_eviction_is_an_err
     message = 'error in "DefaultPreemption" PodGroupPostFilter plugins: pod group preemption: etcd is down'
     assert notes(harness) == {"default/a": message, "default/b": message}
     assert condition(harness) == ("PodGroupInitiallyScheduled", "False", "SchedulerError", message)
+
+
+def test_the_events_of_all_victims_of_a_pod_name_its_node() -> None:
+    """Also the event of a member on another node, whose group is disrupted as a whole.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor (1.37).
+    """
+    nodes = [make_node(name, allocatable=ALLOCATABLE) for name in ("n1", "n2")]
+    group = make_pod_group(disruptionMode={"all": {}}, priority=1)
+    running = [
+        make_group_member("a", node="n1", requests={"cpu": "2"}, priority=1),
+        make_group_member("b", node="n2", requests={"cpu": "1"}, priority=1),
+        make_pod("c", node="n2", requests={"cpu": "1"}, priority=99),
+    ]
+    harness = SchedulerHarness(*nodes, group, *running, profile=PROFILE)
+    harness.create(make_pod("high", requests={"cpu": "2"}, priority=10))
+
+    harness.attempt()
+
+    preempted = {key: note for key, reason, note in harness.events.recorded if reason == "Preempted"}
+    assert preempted == {
+        "default/a": "Preempted by pod uid-default-high on node n1",
+        "default/b": "Preempted by pod uid-default-high on node n1",
+    }
