@@ -196,12 +196,14 @@ def make_explain_handler(explain: ExplainPod) -> Callable[[Request, str, str], A
 
 
 def _make_verbosity_handler(set_verbosity: Callable[[int], None]) -> Handler:
+    """Return the handler of `/debug/flags/v`. Source: component-base/logs/logs.go, GlogSetter (1.37)."""
+
     async def handle(request: Request) -> Response:
         text = (await request.body()).decode(errors="replace").strip()
         if not (text.isascii() and text.isdigit() and len(text) < 10):
             return make_text_response(f'unable to parse "{text[:32]}" as a verbosity; want a whole number', 400)
         set_verbosity(int(text))
-        return make_text_response(f"verbosity is {text}", 200)
+        return make_text_response(f"successfully set klog.logging.verbosity to {text}", 200)
 
     return handle
 

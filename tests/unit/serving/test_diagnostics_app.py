@@ -126,7 +126,8 @@ def test_an_explanation_is_available_as_json(caller: TestClient) -> None:
 
 
 def test_verbosity_can_be_changed_and_invalid_values_are_rejected(caller: TestClient, recorded: RecordedCalls) -> None:
-    assert caller.put("/debug/flags/v", content="5").status_code == 200
+    response = caller.put("/debug/flags/v", content="5")
+    assert (response.status_code, response.text) == (200, "successfully set klog.logging.verbosity to 5\n")
     assert caller.put("/debug/flags/v", content="loud").status_code == 400
     assert recorded.levels == [5]
 
