@@ -45,18 +45,17 @@ class ClusterOptions:
         Without *names* they are all pending pods. The context of a *live* cluster has a namespace.
 
         Raises:
-            InputError: the options contradict each other, or the label selector is invalid.
+            InputError: the label selector is invalid, or there are names too.
             UnreadableError: the kubeconfig is invalid.
         """
-        if self.namespace and self.all_namespaces:
-            raise make_input_error("--all-namespaces", "contradicts --namespace; keep one of them")
         if names and self.selector:
             raise make_input_error("--selector", "selects among all pending pods; leave out the names")
         try:
             labels = parse_label_selector(self.selector)
         except ValueError as error:
             raise make_input_error("--selector", f"{error}; want labels such as app=web,!old") from error
-        namespace = self.load_namespace() if live and not self.all_namespaces else self.namespace
+        # As in kubectl, --namespace has no effect with --all-namespaces.
+        namespace = "" if self.all_namespaces else self.load_namespace() if live else self.namespace
         return PodSelection(tuple(names), namespace, labels)
 
     def load_namespace(self) -> str:

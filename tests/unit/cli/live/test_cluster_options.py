@@ -40,27 +40,15 @@ def test_without_a_namespace_all_namespaces_of_a_recording_are_selected() -> Non
     assert ClusterOptions().make_selection([], live=False) == PodSelection()
 
 
-@pytest.mark.parametrize(
-    ("options", "names", "message"),
-    [
-        (
-            ClusterOptions(namespace="a", all_namespaces=True),
-            [],
-            "--all-namespaces: contradicts --namespace; keep one of them",
-        ),
-        (
-            ClusterOptions(selector="app=web"),
-            ["web"],
-            "--selector: selects among all pending pods; leave out the names",
-        ),
-    ],
-)
-def test_options_that_contradict_each_other_are_an_error(
-    options: ClusterOptions, names: list[str], message: str
-) -> None:
+@pytest.mark.parametrize("live", [True, False])
+def test_a_namespace_has_no_effect_with_all_namespaces_as_in_kubectl(live: bool) -> None:
+    assert ClusterOptions(namespace="a", all_namespaces=True).make_selection([], live=live) == PodSelection()
+
+
+def test_names_contradict_a_label_selector() -> None:
     with pytest.raises(InputError) as caught:
-        options.make_selection(names, live=False)
-    assert str(caught.value) == message
+        ClusterOptions(selector="app=web").make_selection(["web"], live=False)
+    assert str(caught.value) == "--selector: selects among all pending pods; leave out the names"
 
 
 def test_an_invalid_label_selector_is_one_line(extender: Command) -> None:
