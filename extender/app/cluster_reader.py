@@ -11,7 +11,6 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from extender import __version__
 from extender.analysis.input.input_errors import UnreadableError
 from extender.analysis.input.workload_pods import make_workload_pods
 from extender.analysis.input.workloads import WORKLOAD_VERSIONS, Workload
@@ -291,7 +290,7 @@ async def open_transport(source: CredentialSource) -> AsyncIterator[tuple[Transp
         ApiError: no credentials can be used.
     """
     credentials = Credentials(source, SystemClock())
-    transport = Transport(credentials, ClientConnection(qps=50.0, burst=100), f"extender/{__version__}")
+    transport = Transport(credentials, ClientConnection(qps=50.0, burst=100))
     try:
         yield transport, (await credentials.get_current_config()).config.server
     finally:

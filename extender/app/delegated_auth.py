@@ -47,8 +47,8 @@ apiserver/pkg/server/options/authentication.go, DelegatingAuthenticationOptions.
 """
 
 
-class DelegatedAuthError(Exception):
-    """Delegated authentication could not be set up; the message is one line."""
+class DelegatedAuthError(ReloadError):
+    """Delegated authentication could not be set up, or its CAs cannot be loaded again; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,9 @@ class ReviewClient:
 
 
 @asynccontextmanager
-async def open_review_client(
-    credentials: Credentials, user_agent: str, observe: AttemptObserver
-) -> AsyncIterator[ReviewClient]:
+async def open_review_client(credentials: Credentials, observe: AttemptObserver) -> AsyncIterator[ReviewClient]:
     """Open a client with a transport of its own, so that callers without credentials cannot delay bindings."""
-    transport = Transport(credentials, _CONNECTION, user_agent, observe=observe)
+    transport = Transport(credentials, _CONNECTION, observe=observe)
     try:
         yield ReviewClient(Writer(transport))
     finally:
@@ -119,12 +117,9 @@ class DelegatedAuth:
         """Load the CAs again, have *certificate* trust them, and return whether they changed.
 
         Raises:
-            ReloadError: they cannot be loaded; the old ones stay in force.
+            DelegatedAuthError: they cannot be loaded; the old ones stay in force.
         """
-        try:
-            is_changed = await self.load_cas(replace(self.options, tolerate_lookup_failure=False))
-        except DelegatedAuthError as error:
-            raise ReloadError(str(error)) from error
+        is_changed = await self.load_cas(replace(self.options, tolerate_lookup_failure=False))
         if is_changed:
             certificate.trust_cas(self.client_cas)
         return is_changed
@@ -153,7 +148,7 @@ class DelegatedAuth:
 
 
 def _open_transport(
-    stack: AsyncExitStack, kubeconfig: str, flag: str, credential_source: CredentialSource, user_agent: str
+    stack: AsyncExitStack, kubeconfig: str, flag: str, credential_source: CredentialSource
 ) -> Transport | None:
     """Return a transport to the API server for reviews; None if there is no kubeconfig and this is not a pod.
 
@@ -170,7 +165,7 @@ def _open_transport(
         source.find_files()
     except CredentialsError as error:
         raise DelegatedAuthError(f"{flag} {kubeconfig} does not exist or is not a regular file") from error
-    transport = Transport(Credentials(source, SystemClock()), _CONNECTION, user_agent)
+    transport = Transport(Credentials(source, SystemClock()), _CONNECTION)
     stack.push_async_callback(transport.close)
     return transport
 
@@ -180,7 +175,6 @@ async def open_delegated_auth(
     authentication: AuthenticationOptions,
     authorization: AuthorizationOptions,
     credential_source: CredentialSource,
-    user_agent: str,
     metrics: ClientMetrics,
     get_client_ca_file_cas: Callable[[], tuple[x509.Certificate, ...]],
 ) -> AsyncIterator[DelegatedAuth]:
@@ -195,10 +189,10 @@ async def open_delegated_auth(
     """
     async with AsyncExitStack() as stack:
         token_transport = _open_transport(
-            stack, authentication.kubeconfig, "--authentication-kubeconfig", credential_source, user_agent
+            stack, authentication.kubeconfig, "--authentication-kubeconfig", credential_source
         )
         access_transport = _open_transport(
-            stack, authorization.kubeconfig, "--authorization-kubeconfig", credential_source, user_agent
+            stack, authorization.kubeconfig, "--authorization-kubeconfig", credential_source
         )
         if token_transport is None:
             log.warning("No API server for token reviews: callers with a token are anonymous")

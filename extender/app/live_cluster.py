@@ -49,7 +49,6 @@ class LiveCluster:
         setup: SchedulerSetup,
         credential_source: CredentialSource,
         clock: Clock,
-        user_agent: str,
         *,
         observe: AttemptObserver,
         other_scheduler_names: Sequence[str] = (),
@@ -63,7 +62,7 @@ class LiveCluster:
         connection = setup.configuration.client_connection
         recovery = RecoverySignal()
         self.transport, self.read_transport = (
-            Transport(self.credentials, connection, user_agent, observe=observe, recovery=recovery) for _ in range(2)
+            Transport(self.credentials, connection, observe=observe, recovery=recovery) for _ in range(2)
         )
         self._other_scheduler_names = other_scheduler_names
         self._scheduler_names = frozenset((*setup.profiles, *other_scheduler_names))

@@ -25,7 +25,7 @@ from extender.app.reload import reload_periodically
 from extender.app.server_release import warn_about_other_release
 from extender.app.standalone import StandaloneScheduler
 from extender.app.startup import StartError, handle_signals, load_certificate, open_listening_socket
-from extender.app.telemetry import USER_AGENT, Telemetry, make_scheduler_diagnostics_app, make_telemetry
+from extender.app.telemetry import Telemetry, make_scheduler_diagnostics_app, make_telemetry
 from extender.basics.clock import SystemClock
 from extender.client.credentials import Credentials
 from extender.client.errors import ApiError, UnauthorizedError, UnreachableError
@@ -155,7 +155,6 @@ async def _serve_diagnostics(
                     options.authentication,
                     options.authorization,
                     options.credential_source,
-                    USER_AGENT,
                     telemetry.metrics,
                     lambda: certificate.client_cas,
                 )

@@ -21,7 +21,6 @@ from extender.app.pages.ui_pages import mount_extender_pages
 from extender.app.reload import ConfigurationFile, RefreshFunction, reload_periodically
 from extender.app.serve_backend import ServeBackend, open_backend
 from extender.app.startup import handle_signals, load_certificate, open_listening_socket, wait_until_stopped
-from extender.app.telemetry import USER_AGENT
 from extender.client.kubeconfig import CredentialSource
 from extender.event_loop.lag import observe_lag
 from extender.serving.auth_middleware import AuthMiddleware, HiddenPathsMiddleware
@@ -133,7 +132,7 @@ async def _open_reviewer(backend: ServeBackend, stack: contextlib.AsyncExitStack
     if backend.credentials is None:
         return None
     observe = backend.client_metrics.observe_request
-    return await stack.enter_async_context(open_review_client(backend.credentials, USER_AGENT, observe))
+    return await stack.enter_async_context(open_review_client(backend.credentials, observe))
 
 
 def _mount_pages(backend: ServeBackend, configuration: ConfigurationFile, options: ServeOptions) -> MountedPages:

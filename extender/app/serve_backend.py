@@ -20,7 +20,7 @@ from extender.app.options import ScheduleOptions, ServeOptions
 from extender.app.reload import ReloadError, TemporaryReloadError
 from extender.app.server_release import compare_server_release
 from extender.app.standalone import StandaloneScheduler
-from extender.app.telemetry import USER_AGENT, make_scheduler_diagnostics_app, make_telemetry, make_verbosity_setter
+from extender.app.telemetry import make_scheduler_diagnostics_app, make_telemetry, make_verbosity_setter
 from extender.app.wiring import SchedulerSetup, make_runtime, make_slow_call_observer
 from extender.basics import gc_tuning
 from extender.basics.clock import SystemClock
@@ -144,7 +144,6 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
         setup,
         credential_source,
         clock,
-        USER_AGENT,
         observe=client_metrics.observe_request,
         other_scheduler_names=options.other_scheduler_names,
     )

@@ -4,14 +4,12 @@ import asyncio
 import contextlib
 import logging
 import os
-import platform
 import socket
 from collections.abc import Callable, Coroutine, Sequence
 from random import Random
 from typing import Any
 from uuid import uuid4
 
-from extender import __version__
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.app.informers import Informers
@@ -30,7 +28,7 @@ from extender.client.extender import build_extenders
 from extender.client.kubeconfig import CredentialSource
 from extender.client.leader_election import Election
 from extender.client.leader_elector import LeaderElector
-from extender.client.transport import Transport
+from extender.client.transport import USER_AGENT, Transport
 from extender.client.writer import Writer
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
@@ -48,7 +46,6 @@ log = logging.getLogger("extender")
 
 _DRAIN_SECONDS = 10.0
 _LEADER_EVENT_DRAIN_SECONDS = 1.0
-_USER_AGENT = f"extender/{__version__} ({platform.system().lower()}/{platform.machine()}) scheduler"
 
 
 class StandaloneScheduler:
@@ -81,9 +78,9 @@ class StandaloneScheduler:
         self._clock, self.setup = clock, setup
         self._credentials = Credentials(credential_source, clock)
         connection = configuration.client_connection
-        recovery = RecoverySignal()
+        recovery, user_agent = RecoverySignal(), f"{USER_AGENT} scheduler"
         self.transport, self._election_transport, self._event_transport = (
-            Transport(self._credentials, connection, _USER_AGENT, observe=metrics.observe_request, recovery=recovery)
+            Transport(self._credentials, connection, user_agent, observe=metrics.observe_request, recovery=recovery)
             for _ in range(3)
         )
         self._rng = rng or Random()  # noqa: S311  for ties and jitter, not for secrets

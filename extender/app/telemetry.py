@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
 
 from fastapi import FastAPI
 
@@ -25,8 +24,6 @@ from extender.serving.health import Health, HealthCheck
 from extender.serving.zpages import ProcessInfo
 
 log = logging.getLogger("extender.app")
-
-USER_AGENT: Final = f"extender/{__version__} ({platform.system().lower()}/{platform.machine()})"
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ Source: client-go/rest/request.go, Request.request; client-go/rest/with_retry.go
 import asyncio
 import errno
 import os
+import platform
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
+from extender import __version__
 from extender.client.connections import PendingRequests, RecoverySignal, abort_unread, make_connector, read_body
 from extender.client.credentials import ActiveConfig, Credentials
 from extender.client.errors import (
@@ -33,6 +35,7 @@ from extender.client.rate_limit import Jitter, make_token_bucket, parse_retry_af
 from extender.config.model import ClientConnection
 from extender.event_loop.turn_budget import wait_for_turn
 
+USER_AGENT: Final = f"extender/{__version__} ({platform.system().lower()}/{platform.machine()})"
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
@@ -139,7 +142,7 @@ class Transport:
         self,
         credentials: Credentials,
         connection: ClientConnection,
-        user_agent: str,
+        user_agent: str = USER_AGENT,
         *,
         jitter: Jitter | None = None,
         observe: AttemptObserver = lambda _: None,
@@ -150,7 +153,7 @@ class Transport:
         Args:
             credentials: the server's address and our credentials.
             connection: the settings; `qps` and `burst` limit the rate of all requests except watches.
-            user_agent: the User-Agent header, such as `extender/1.0 (linux/amd64) scheduler`.
+            user_agent: the User-Agent header.
             jitter: the source of random numbers from 0 up to 1, which spread retries.
             observe: the callback after each attempt.
             recovery: the signal that the API server answers again; None: a new one.

@@ -6,7 +6,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
-from extender import __version__
 from extender.analysis.input.input_errors import UnreadableError
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
@@ -47,7 +46,7 @@ async def open_watched_pages(
         UnreadableError: nodes or pods cannot be read; the message names the server and the reason.
     """
     clock = SystemClock()
-    cluster = LiveCluster(setup, credential_source, clock, f"extender/{__version__}", observe=lambda _: None)
+    cluster = LiveCluster(setup, credential_source, clock, observe=lambda _: None)
     informers = cluster.informers
     for kind, reflector in informers.reflectors.items():
         reflector.is_optional = kind not in _REQUIRED_KINDS

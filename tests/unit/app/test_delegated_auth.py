@@ -43,7 +43,6 @@ def set_up(authentication: AuthenticationOptions, authorization: AuthorizationOp
             authentication,
             authorization or AuthorizationOptions(),
             CredentialSource(),
-            "test",
             NullAuthMetrics(),
             tuple,
         ) as auth:
@@ -206,7 +205,7 @@ def test_changed_cas_are_used_without_a_restart_and_missing_ones_stay(tmp_path: 
     async def main(kubeconfig: str) -> None:
         options = AuthenticationOptions(kubeconfig=kubeconfig)
         async with open_delegated_auth(
-            options, AuthorizationOptions(), CredentialSource(), "test", NullAuthMetrics(), tuple
+            options, AuthorizationOptions(), CredentialSource(), NullAuthMetrics(), tuple
         ) as auth:
             proxy = {"requestheader-client-ca-file": CA_PEM, "requestheader-username-headers": '["X-Remote-User"]'}
             for data in ({"client-ca-file": CA_PEM}, {"client-ca-file": new_ca, **proxy}, {}):
@@ -237,7 +236,6 @@ def test_a_review_fails_at_once_if_64_are_pending(tmp_path: Path, caplog: pytest
             AuthenticationOptions(skip_lookup=True),
             AuthorizationOptions(kubeconfig=str(tmp_path / "kubeconfig")),
             CredentialSource(),
-            "test",
             NullAuthMetrics(),
             tuple,
         ) as auth:

@@ -24,7 +24,7 @@ def with_cluster(inspect: Callable[[LiveCluster], None]) -> None:
 
     async def main() -> None:
         cluster = LiveCluster(
-            make_setup("default-scheduler"), CredentialSource(), SystemClock(), "test", observe=lambda _: None
+            make_setup("default-scheduler"), CredentialSource(), SystemClock(), observe=lambda _: None
         )
         cluster.cache.add_or_update_node(make_node("n1"))
         inspect(cluster)

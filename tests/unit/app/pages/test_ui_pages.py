@@ -101,7 +101,7 @@ def test_lost_watches_and_missing_rights_are_shown_beside_the_verbs() -> None:
     setup, clock = build_setup(), SystemClock()
 
     async def make_cluster() -> LiveCluster:
-        return LiveCluster(setup, CredentialSource(), clock, "test", observe=lambda _: None)
+        return LiveCluster(setup, CredentialSource(), clock, observe=lambda _: None)
 
     cluster = asyncio.run(make_cluster())
     cluster.cache.add_or_update_node(make_node("n1"))

@@ -32,7 +32,7 @@ def inspect(change: Callable[[Informers], None]) -> tuple[list[str], dict[str, s
     async def main() -> tuple[list[str], dict[str, str]]:
         clock = StoppedClock()
         setup = build_setup(gates=FeatureGates({"GenericWorkload": True}))
-        cluster = LiveCluster(setup, CredentialSource(), clock, "test", observe=lambda _: None)
+        cluster = LiveCluster(setup, CredentialSource(), clock, observe=lambda _: None)
         informers = cluster.informers
         for reflector in informers.reflectors.values():
             reflector.synced.set()
