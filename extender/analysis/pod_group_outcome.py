@@ -224,10 +224,10 @@ class PodGroupSimulator:
         Return None if the pod has no group or is being deleted, or if pod groups are disabled.
         """
         key, profile = get_pod_group_key(pod), self._profiles.get(pod.spec.scheduler_name)
-        if key is None or profile is None or profile.pod_group_settings is None:
+        if key is None or profile is None or "GenericWorkload" not in profile.gates:
             return None
         with self._cache.read() as snapshot:
-            root = find_root_key(key, snapshot, profile.pod_group_settings)
+            root = find_root_key(key, snapshot, profile.gates)
         if root not in self._decisions:
             self._decisions[root] = self._schedule_group(key, profile)
         uids, decision = self._decisions[root]
@@ -248,13 +248,13 @@ class PodGroupSimulator:
     def get_held_outcome(self, pod: Pod, status: Status) -> PodGroupOutcome | None:
         """Return the outcome for a pending pod that PreEnqueue rejects with *status*; None if it has no group."""
         key, profile = get_pod_group_key(pod), self._profiles.get(pod.spec.scheduler_name)
-        if key is None or profile is None or profile.pod_group_settings is None:
+        if key is None or profile is None or "GenericWorkload" not in profile.gates:
             return None
         decision = GroupDecision(status, member_failures=(MemberFailure(status),))
         with self._cache.read() as snapshot:
-            root = find_root_key(key, snapshot, profile.pod_group_settings)
+            root = find_root_key(key, snapshot, profile.gates)
             shortfall = None if root.is_composite else count_members(key, snapshot)
-            keys_of_tree = list_keys_of_tree(key, snapshot, profile.pod_group_settings)
+            keys_of_tree = list_keys_of_tree(key, snapshot, profile.gates)
             pending_count = sum(len(snapshot.pod_group(group).pending) for group in keys_of_tree)
         return PodGroupOutcome(
             key,
@@ -278,7 +278,7 @@ class PodGroupSimulator:
     def _get_shortfall(self, key: str, profile: Profile) -> GroupShortfall | None:
         """Return what the pod group *key* lacks; None for a composite pod group, which `GroupTree` describes."""
         with self._cache.read() as snapshot:
-            root = find_root_key(key, snapshot, profile.get_pod_group_settings())
+            root = find_root_key(key, snapshot, profile.gates)
             if root.is_composite:
                 return None
             if key not in self._shortfalls:
@@ -294,7 +294,7 @@ class PodGroupSimulator:
     def _schedule_group(self, key: str, profile: Profile) -> tuple[list[str], GroupDecision]:
         """Return the uids of the members that pass PreEnqueue, in scheduling order, and the decision for the group."""
         with self._cache.read() as snapshot:
-            keys = list_keys_of_tree(key, snapshot, profile.get_pod_group_settings())
+            keys = list_keys_of_tree(key, snapshot, profile.gates)
         pods = sorted(list_pending_pods(self._cache, self._profiles), key=lambda pod: get_member_sort_key(pod, 0.0))
         members = [self._cache.make_pod_info(pod) for group in keys for pod in pods if get_pod_group_key(pod) == group]
         rejections = {pod_info.uid: self._run_pre_enqueue_plugins(pod_info) for pod_info in members}

@@ -112,7 +112,7 @@ def find_shortfall(attempt: GroupAttempt, snapshot: Snapshot) -> GroupShortfall:
     attempt = replace(attempt, profile=replace(attempt.profile, post_filter_plugins=()))
     counts = count_members(attempt.group.key, snapshot)
     placements = (
-        generate_placements(attempt, snapshot) if attempt.profile.get_pod_group_settings().topology_aware else ()
+        generate_placements(attempt, snapshot) if "TopologyAwareWorkloadScheduling" in attempt.profile.gates else ()
     )
     if isinstance(placements, Status):
         return counts

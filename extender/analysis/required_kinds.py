@@ -70,12 +70,12 @@ def _iterate_required_kinds(pod: Pod, profile: Profile) -> Iterator[str]:
 
 
 def _iterate_pod_group_kinds(pod: Pod, profile: Profile) -> Iterator[str]:
-    if profile.pod_group_settings is None:
+    if "GenericWorkload" not in profile.gates:
         return
-    if not profile.pod_group_settings.coscheduling:
+    if not profile.gates.coscheduling:
         if pod.spec.scheduling_group is not None:
             yield "PodGroup"
-            yield from ("CompositePodGroup",) if profile.pod_group_settings.composite_groups else ()
+            yield from ("CompositePodGroup",) if "CompositePodGroup" in profile.gates else ()
     elif pod.metadata.labels.get(POD_GROUP_LABEL):
         yield "CoschedulingPodGroup"
 

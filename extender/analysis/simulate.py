@@ -188,7 +188,7 @@ class _SimulationRun:
         if index in self._placements or self._is_rejected_by_pre_enqueue(index):
             return
         profile = self._profiles[pod.spec.scheduler_name]
-        if profile.pod_group_settings is not None and get_pod_group_key(pod) is not None:
+        if "GenericWorkload" in profile.gates and get_pod_group_key(pod) is not None:
             self._schedule_group(index, profile)
             return
         decision = self._placer.find_node(pod)
@@ -236,9 +236,8 @@ class _SimulationRun:
         Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupInfoForPod, Scheduler.frameworkForPodGroup,
         Scheduler.podGroupSchedulingDefaultAlgorithm (1.36).
         """
-        settings = profile.get_pod_group_settings()
         with self._cache.read() as snapshot:
-            keys = list_keys_of_tree(get_pod_group_key(self.queue[first_index]) or "", snapshot, settings)
+            keys = list_keys_of_tree(get_pod_group_key(self.queue[first_index]) or "", snapshot, profile.gates)
         later_member_indices = (
             queue_index
             for queue_index in range(first_index + 1, len(self.queue))

@@ -69,9 +69,9 @@ def list_kinds_to_watch(setup: SchedulerSetup) -> list[type[KubernetesObject]]:
         for name, plugin in profile.plugins.items():
             for kind in (*_KINDS_READ_WITHOUT_EVENTS.get(name, ()), *getattr(plugin, "read_kinds", ())):
                 kinds[kind] = None
-        if profile.pod_group_settings is not None:
+        if "GenericWorkload" in profile.gates:
             kinds[PodGroup] = None
-        if profile.get_pod_group_settings().composite_groups:
+        if "CompositePodGroup" in profile.gates:
             kinds[CompositePodGroup] = None
     if setup.gates.coscheduling:
         del kinds[PodGroup]

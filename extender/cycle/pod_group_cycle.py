@@ -30,7 +30,7 @@ from extender.cycle.pod_group_members import POD_GROUP_UNSCHEDULABLE, GroupAttem
 from extender.cycle.pod_group_placements import schedule_by_placement, schedule_in_placement
 from extender.cycle.scheduling_cycle import CycleInputs, schedule_without_extenders
 from extender.framework.pod_group_points import PodGroupPostFilterResult
-from extender.framework.profiles import PodGroupSettings, Profile
+from extender.framework.profiles import Profile
 from extender.framework.status import Code, error_status, unschedulable_status
 
 _PREEMPTION_DISABLED = unschedulable_status(
@@ -58,7 +58,7 @@ def make_group_attempt(
     their pod groups first.
     """
     object_key = get_pod_group_key(pods[0].pod) or ""
-    group = make_pod_group_info(find_root_key(object_key, snapshot, profile.get_pod_group_settings()), snapshot)
+    group = make_pod_group_info(find_root_key(object_key, snapshot, profile.gates), snapshot)
     return GroupAttempt(group, sort_members(pods, group), profile, runtime, rng)
 
 
@@ -96,14 +96,13 @@ def run_pod_group_cycle(attempt: GroupAttempt, snapshot: Snapshot) -> MemberStep
 
     `validate_pod_group` must accept the members.
     """
-    settings = attempt.profile.get_pod_group_settings()
     snapshot = _freeze_lists(attempt, _remove_specs_of_nominated_members(attempt, snapshot))
     if attempt.profile.release.has_pod_group_post_filter:
-        return (yield from _run_cycle_with_post_filter(attempt, snapshot, settings))
-    decision = yield from _run_scheduling_algorithm(attempt, snapshot, settings)
-    if not settings.workload_aware_preemption or decision.status.code is not Code.UNSCHEDULABLE:
+        return (yield from _run_cycle_with_post_filter(attempt, snapshot))
+    decision = yield from _run_scheduling_algorithm(attempt, snapshot)
+    if "WorkloadAwarePreemption" not in attempt.profile.gates or decision.status.code is not Code.UNSCHEDULABLE:
         return decision
-    result = yield from _run_workload_aware_preemption(attempt, snapshot, settings)
+    result = yield from _run_workload_aware_preemption(attempt, snapshot)
     status = result.status
     if status.is_success:
         return replace(decision, waits_for_preemption=True, preemption_plan=result.plan)
@@ -142,19 +141,15 @@ def _freeze_lists(attempt: GroupAttempt, snapshot: Snapshot) -> Snapshot:
     return hypothesis.snapshot()
 
 
-def _run_scheduling_algorithm(
-    attempt: GroupAttempt, snapshot: Snapshot, settings: PodGroupSettings
-) -> MemberSteps[GroupDecision]:
+def _run_scheduling_algorithm(attempt: GroupAttempt, snapshot: Snapshot) -> MemberSteps[GroupDecision]:
     return (
         yield from schedule_by_placement(attempt, snapshot)
-        if settings.topology_aware
+        if "TopologyAwareWorkloadScheduling" in attempt.profile.gates
         else schedule_in_placement(attempt, snapshot)
     )
 
 
-def _run_cycle_with_post_filter(
-    attempt: GroupAttempt, snapshot: Snapshot, settings: PodGroupSettings
-) -> MemberSteps[GroupDecision]:
+def _run_cycle_with_post_filter(attempt: GroupAttempt, snapshot: Snapshot) -> MemberSteps[GroupDecision]:
     """Run the cycle since 1.37: PostFilter does not run for members, and PodGroupPostFilter runs for the group.
 
     Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupCycle, Scheduler.runRootSchedulingAlgorithm
@@ -164,9 +159,7 @@ def _run_cycle_with_post_filter(
     member_attempt = replace(attempt, profile=replace(attempt.profile, post_filter_plugins=()))
 
     def schedule_group(snapshot: Snapshot, *, is_dry_run: bool = True) -> MemberSteps[GroupDecision]:
-        decision = yield from _run_scheduling_algorithm(
-            replace(member_attempt, is_dry_run=is_dry_run), snapshot, settings
-        )
+        decision = yield from _run_scheduling_algorithm(replace(member_attempt, is_dry_run=is_dry_run), snapshot)
         if decision.status.is_success and not decision.scheduled_members:
             return replace(decision, status=POD_GROUP_UNSCHEDULABLE)
         return decision
@@ -181,15 +174,13 @@ def _run_cycle_with_post_filter(
     return apply_post_filter_run(attempt, decision, post_filter_run)
 
 
-def _run_workload_aware_preemption(
-    attempt: GroupAttempt, snapshot: Snapshot, settings: PodGroupSettings
-) -> MemberSteps[PodGroupPostFilterResult]:
+def _run_workload_aware_preemption(attempt: GroupAttempt, snapshot: Snapshot) -> MemberSteps[PodGroupPostFilterResult]:
     """Preempt for the group in 1.36. The group is scheduled on each hypothetical snapshot that the plugin yields.
 
     Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.runWorkloadAwarePreemption (1.36).
     """
     group = snapshot.get_object(PodGroup, attempt.group.key)
-    if not settings.post_filter_plugins:
+    if not attempt.profile.pod_group_post_filter_plugins:
         return PodGroupPostFilterResult(_PREEMPTION_DISABLED)
     if group is None:
         name = attempt.group.name
@@ -203,7 +194,11 @@ def _run_workload_aware_preemption(
 
     def schedule_group(snapshot: Snapshot) -> MemberSteps[GroupDecision]:
         dry_run_attempt = replace(attempt, profile=profile_without_preemption, is_dry_run=True)
-        return (yield from _run_scheduling_algorithm(dry_run_attempt, snapshot, settings))
+        return (yield from _run_scheduling_algorithm(dry_run_attempt, snapshot))
 
     failed_attempt = FailedGroupAttempt(group, attempt.pods, snapshot, attempt.profile, attempt.runtime)
-    return (yield from run_pod_group_post_filter(settings.post_filter_plugins[0], failed_attempt, schedule_group))
+    return (
+        yield from run_pod_group_post_filter(
+            attempt.profile.pod_group_post_filter_plugins[0], failed_attempt, schedule_group
+        )
+    )

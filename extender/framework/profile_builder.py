@@ -23,7 +23,7 @@ from extender.framework.plugin_args import DefaultedOptions, PluginArgs, Validat
 from extender.framework.plugin_errors import format_exception, is_own_module, plugin_exceptions
 from extender.framework.plugin_inputs import protect_inputs
 from extender.framework.pod_group_points import PlacementFeasible, PodGroupPostFilter
-from extender.framework.profiles import PodGroupSettings, Profile, WeightedPlacementScore, WeightedScore
+from extender.framework.profiles import Profile, WeightedPlacementScore, WeightedScore
 
 PluginRegistry = Mapping[str, type[Any]]
 """Plugin classes by name."""
@@ -48,7 +48,7 @@ EXTENSION_POINT_METHODS: Mapping[str, str] = {
 """The method of each extension point; points are named as in the configuration."""
 
 _POD_GROUP_POST_FILTER = "podGroupPostFilter"
-_OTHER_POINTS = frozenset({"queueSort", "score", "placementScore", _POD_GROUP_POST_FILTER})
+_OTHER_POINTS = frozenset({"queueSort", "score", "placementScore"})
 """The extension points whose plugins are in a profile in another form than a tuple of plugins."""
 
 
@@ -176,6 +176,12 @@ class _ProfileBuilder:
             for point in EXTENSION_POINTS
             if point.key not in _OTHER_POINTS
         }
+        if not self.gates.release.has_pod_group_post_filter:
+            # In 1.36 only DefaultPreemption runs for a pod group, and no configuration changes this.
+            # Source: pkg/scheduler/framework/interface.go, PodGroupPostFilterPlugin (1.36).
+            preemption = instances.get("DefaultPreemption")
+            is_plugin = isinstance(preemption, PodGroupPostFilter)
+            plugins_by_field["pod_group_post_filter_plugins"] = (preemption,) if is_plugin else ()
         percentage = self.profile.percentage_of_nodes_to_score
         if percentage is None:
             percentage = self.configuration.percentage_of_nodes_to_score
@@ -195,13 +201,10 @@ class _ProfileBuilder:
             ),
             plugins=instances,
             check_all_filters=self.profile.check_all_filters,
-            pod_group_settings=_make_pod_group_settings(
-                self.gates,
-                instances,
-                tuple(instances[plugin.name] for plugin in plugins.get(_POD_GROUP_POST_FILTER, ())),
+            placement_feasible_plugins=tuple(
+                plugin for plugin in instances.values() if isinstance(plugin, PlacementFeasible)
             ),
-            resize_preemption="InPlacePodVerticalScalingSchedulerPreemption" in self.gates,
-            release=self.gates.release,
+            gates=self.gates,
             **plugins_by_field,
         )
 
@@ -240,33 +243,3 @@ def _check_field_error(error: object) -> FieldError:
     if not isinstance(error, FieldError):
         raise TypeError(f"validate returned {error!r:.100}, want a list of FieldError")
     return error
-
-
-def _make_pod_group_settings(
-    gates: FeatureGates, plugins: Mapping[str, Any], post_filter_plugins: tuple[Any, ...]
-) -> PodGroupSettings | None:
-    """Return the pod group settings for *gates*.
-
-    In 1.36 only DefaultPreemption runs for a pod group that cannot be scheduled, and no configuration changes this.
-    *post_filter_plugins* are the plugins of the extension point podGroupPostFilter, in order.
-
-    Source: pkg/scheduler/framework/interface.go, PodGroupPostFilterPlugin; pkg/scheduler/schedule_one.go,
-    Scheduler.ScheduleOne (1.36).
-    """
-    if "GenericWorkload" not in gates:
-        return None
-    if not gates.release.has_pod_group_post_filter:
-        post_filter = plugins.get("DefaultPreemption")
-        post_filter_plugins = (post_filter,) if isinstance(post_filter, PodGroupPostFilter) else ()
-    return PodGroupSettings(
-        gang_scheduling="GangScheduling" in gates,
-        topology_aware="TopologyAwareWorkloadScheduling" in gates,
-        workload_aware_preemption="WorkloadAwarePreemption" in gates,
-        preemption_policy_of_group="PodGroupPreemptionPolicy" in gates,
-        coscheduling=gates.coscheduling,
-        composite_groups="CompositePodGroup" in gates,
-        post_filter_plugins=post_filter_plugins,
-        placement_feasible_plugins=tuple(
-            plugin for plugin in plugins.values() if isinstance(plugin, PlacementFeasible)
-        ),
-    )

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from extender.api.requests import is_resize_deferred
 from extender.cache.pod_info import PodInfo
-from extender.config.releases import DEFAULT_RELEASE, Release
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import Release
 from extender.framework.extension_points import (
     AssumeExtensions,
     Bind,
@@ -70,35 +71,6 @@ class WeightedPlacementScore:
 
 
 @dataclass(frozen=True, slots=True)
-class PodGroupSettings:
-    """The settings of pod group scheduling, which is alpha.
-
-    Attributes:
-        gang_scheduling: whether a new pod requeues the waiting pods of its gang (gate GangScheduling).
-        topology_aware: whether several placements are tried (gate TopologyAwareWorkloadScheduling).
-        workload_aware_preemption: whether victims are selected for a whole group (gate WorkloadAwarePreemption).
-        preemption_policy_of_group: whether the preemption policy is the group's (gate PodGroupPreemptionPolicy).
-            Otherwise it is that of its members.
-        coscheduling: whether the groups are those of the coscheduling plugin. Their status is not written.
-        composite_groups: whether pod groups form trees with composite pod groups (gate CompositePodGroup).
-        post_filter_plugins: the plugins that run for a group that cannot be scheduled, in order.
-        placement_feasible_plugins: the plugins that decide after each member whether the group can be scheduled.
-
-    Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne; pkg/scheduler/schedule_one_podgroup.go,
-    Scheduler.podGroupSchedulingPlacementAlgorithm, Scheduler.runWorkloadAwarePreemption (1.36).
-    """
-
-    gang_scheduling: bool = False
-    topology_aware: bool = False
-    workload_aware_preemption: bool = False
-    preemption_policy_of_group: bool = False
-    coscheduling: bool = False
-    composite_groups: bool = False
-    post_filter_plugins: tuple[PodGroupPostFilter[Any], ...] = ()
-    placement_feasible_plugins: tuple[PlacementFeasible, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Profile:
     """The plugins for the pods of one scheduler name, and its settings.
 
@@ -113,15 +85,14 @@ class Profile:
         plugins: all plugins of the profile, by name.
         check_all_filters: whether messages have the reasons of all plugins that reject a node, and not only the reasons
             of the first such plugin.
-        pod_group_settings: the settings of pod group scheduling. None if the gate GenericWorkload is off: the members
-            of a pod group are then scheduled one by one.
-        resize_preemption: whether pods on nodes whose resize is deferred are scheduled again, so that they preempt
-            others (gate InPlacePodVerticalScalingSchedulerPreemption).
-        release: the emulated release, with the scheduling rules that no feature gate guards.
+        pod_group_post_filter_plugins: the plugins that run for a pod group that cannot be scheduled.
+        placement_feasible_plugins: the plugins that decide after each member whether a pod group can be scheduled.
+        gates: the feature gates of the emulated release.
         pre_filter_state_readers: the name of each Score plugin that gets the state of PreFilter, because it has no
             PreScore or has the attribute `scores_from_pre_filter`; and whether its PreScore runs.
 
-    Source: pkg/scheduler/schedule_one.go, Scheduler.numFeasibleNodesToFind (1.36).
+    Source: pkg/scheduler/schedule_one.go, Scheduler.numFeasibleNodesToFind (1.36);
+    pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingPlacementAlgorithm (1.37).
     """
 
     scheduler_name: str
@@ -140,12 +111,12 @@ class Profile:
     post_bind_plugins: tuple[PostBind, ...] = ()
     placement_generate_plugins: tuple[PlacementGenerate, ...] = ()
     placement_score_plugins: tuple[WeightedPlacementScore, ...] = ()
+    placement_feasible_plugins: tuple[PlacementFeasible, ...] = ()
+    pod_group_post_filter_plugins: tuple[PodGroupPostFilter[Any], ...] = ()
     assume_extensions: tuple[AssumeExtensions, ...] = ()
     plugins: Mapping[str, Any] = field(default_factory=dict)
     check_all_filters: bool = False
-    pod_group_settings: PodGroupSettings | None = None
-    resize_preemption: bool = False
-    release: Release = DEFAULT_RELEASE
+    gates: FeatureGates = field(default_factory=FeatureGates)
     pre_filter_state_readers: tuple[tuple[str, bool], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -158,6 +129,16 @@ class Profile:
         )
         object.__setattr__(self, "pre_filter_state_readers", readers)
 
+    @property
+    def release(self) -> Release:
+        """The emulated release, with the scheduling rules that no feature gate guards."""
+        return self.gates.release
+
+    @property
+    def resize_preemption(self) -> bool:
+        """Whether pods on nodes whose resize is deferred are scheduled again, so that they preempt others."""
+        return "InPlacePodVerticalScalingSchedulerPreemption" in self.gates
+
     def select_pre_filter_plugins(self, pod: PodInfo) -> tuple[tuple[PreFilter, ...], frozenset[str]]:
         """Return the PreFilter plugins that run for *pod*, and the names of the filters that ignore it.
 
@@ -167,7 +148,3 @@ class Profile:
             return self.pre_filter_plugins, frozenset()
         plugins = tuple(plugin for plugin in self.pre_filter_plugins if plugin.name not in _IGNORING_PLUGINS)
         return plugins, _IGNORING_PLUGINS
-
-    def get_pod_group_settings(self) -> PodGroupSettings:
-        """Return the settings of pod group scheduling; if the gate GenericWorkload is off, settings without plugins."""
-        return self.pod_group_settings or PodGroupSettings()

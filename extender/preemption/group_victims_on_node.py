@@ -19,7 +19,7 @@ from extender.preemption.victims import NO_VICTIMS
 
 def has_group_victims(profile: Profile) -> bool:
     """Return whether victims of preemption are pods or pod groups."""
-    return profile.release.has_group_victims and profile.pod_group_settings is not None
+    return profile.release.has_group_victims and "GenericWorkload" in profile.gates
 
 
 def find_rows_with_group_members(snapshot: Snapshot, profile: Profile) -> frozenset[int]:

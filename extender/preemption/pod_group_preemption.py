@@ -74,7 +74,7 @@ def preempt_for_pod_group(
     Source: pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain (1.36).
     """
     snapshot = attempt.snapshot
-    if has_preemption_policy_never(attempt.group, attempt.pods, attempt.profile.get_pod_group_settings()):
+    if has_preemption_policy_never(attempt.group, attempt.pods, attempt.profile.gates):
         return unschedulable_status(_POLICY_NEVER)
     potential_victims = _find_potential_victims(attempt)
     if not potential_victims:
@@ -117,12 +117,11 @@ def preempt_for_failed_group(
 
     Source: pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.Preempt (1.37).
     """
-    settings = attempt.profile.get_pod_group_settings()
     try:
         potential_victims = _find_potential_victims(attempt)
     except MissingNodeError as error:
         return PodGroupPostFilterResult(error_status(f"{_PREFIX}failed to create domain: {error}"))
-    if has_preemption_policy_never(attempt.group, attempt.pods, settings):
+    if has_preemption_policy_never(attempt.group, attempt.pods, attempt.profile.gates):
         return PodGroupPostFilterResult(unschedulable_status(f"{_PREFIX}{_POLICY_NEVER}"))
     if _is_preemption_ongoing(attempt):
         nominations = {pod.uid: pod.pod.status.nominated_node_name for pod in attempt.pods}

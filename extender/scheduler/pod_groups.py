@@ -94,7 +94,7 @@ class PodGroupConditionWriter:
         api_call = make_pod_group_scheduled_patch(group, status, condition_type, context.clock.now())
         if api_call is None:
             return
-        is_only_in_cache = next(iter(context.profiles.values())).get_pod_group_settings().coscheduling
+        is_only_in_cache = next(iter(context.profiles.values())).gates.coscheduling
         if not is_only_in_cache and not await write_status(context, api_call):
             return
         if context.cache.get_object(PodGroup, key) is group:

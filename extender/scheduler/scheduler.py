@@ -61,15 +61,13 @@ class Scheduler(EventHandler):
         """Create the scheduler of *context*. The function `context.wake` must set the `wake_event` of `run`."""
         self._context = context
         self._waiting_tasks: dict[str, BindingTask] = {}
-        pod_group_settings = [
-            profile.pod_group_settings
-            for profile in context.profiles.values()
-            if profile.pod_group_settings is not None
-        ]
+        gates = next(iter(context.profiles.values())).gates
         self._pod_group_scheduler = (
-            PodGroupScheduler(context, self._find_profile, self._assume_and_bind) if pod_group_settings else None
+            PodGroupScheduler(context, self._find_profile, self._assume_and_bind)
+            if "GenericWorkload" in gates
+            else None
         )
-        self._gang_scheduling_enabled = any(settings.gang_scheduling for settings in pod_group_settings)
+        self._gang_scheduling_enabled = "GangScheduling" in gates
         self._next_backoff_flush = context.clock.monotonic()
         self._next_unschedulable_flush = self._next_backoff_flush + FLUSH_UNSCHEDULABLE_SECONDS
 

@@ -141,19 +141,19 @@ def ask_extender(scenario: dict[str, Any], version: str) -> Answers:
             if (values["filterMessage"] or "").startswith(("running PreScore", "running Score")):
                 values["filterMessage"] = values["message"] = None
         group = get_pod_group_key(pod)
-        if profile.pod_group_settings is None or group is None or pod.spec.node_name:
+        if "GenericWorkload" not in profile.gates or group is None or pod.spec.node_name:
             answers["pods"][pod.key] = values
             if uses_claims(pod) and not pod.spec.node_name:
                 answers["bindings"][pod.key] = ask_bindings(pod, values["feasible"], cache, profile, runtime)
         else:
             outcome = simulator.get_outcome(pod) if values["preEnqueue"] is None else None
-            root = find_root_key(group, snapshot, profile.pod_group_settings)
+            root = find_root_key(group, snapshot, profile.gates)
             key = f"composite {root.object_key}" if root.is_composite else root.object_key
             _add_member(answers["podGroups"].setdefault(key, _make_group_values()), pod, values["preEnqueue"], outcome)
             if root.is_composite and outcome is not None:
                 answers["podGroups"][key]["conditions"] = {
                     leaf: outcome.decision.pod_group_statuses.get(leaf, outcome.decision.status).message
-                    for leaf in list_keys_of_tree(group, snapshot, profile.pod_group_settings)
+                    for leaf in list_keys_of_tree(group, snapshot, profile.gates)
                 }
     _keep_written_values(answers["podGroups"], scenario["items"])
     answers["events"] = ask_hints(scenario.get("events", ()), cache, profile, gates, pods)

@@ -11,22 +11,22 @@ from extender.cache.group_hierarchy import GroupKey, find_root, make_group_key
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
+from extender.config.feature_gates import FeatureGates
 from extender.framework.pod_group_points import PodGroupInfo
-from extender.framework.profiles import PodGroupSettings
 
 
-def find_root_key(object_key: str, snapshot: Snapshot, settings: PodGroupSettings) -> GroupKey:
+def find_root_key(object_key: str, snapshot: Snapshot, gates: FeatureGates) -> GroupKey:
     """Return the key of the root above the pod group *object_key* (`namespace/name`).
 
     This is the pod group itself without composite pod groups, or if its root does not exist.
     """
     key = make_group_key(object_key)
-    return (find_root(snapshot, key) or key) if settings.composite_groups else key
+    return (find_root(snapshot, key) or key) if "CompositePodGroup" in gates else key
 
 
-def list_keys_of_tree(object_key: str, snapshot: Snapshot, settings: PodGroupSettings) -> tuple[str, ...]:
+def list_keys_of_tree(object_key: str, snapshot: Snapshot, gates: FeatureGates) -> tuple[str, ...]:
     """Return the keys of the pod groups that are scheduled with *object_key* (`namespace/name`), in their order."""
-    group = make_pod_group_info(find_root_key(object_key, snapshot, settings), snapshot)
+    group = make_pod_group_info(find_root_key(object_key, snapshot, gates), snapshot)
     return tuple(info.key for info in group.iterate_pod_groups())
 
 

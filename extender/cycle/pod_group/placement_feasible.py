@@ -124,13 +124,12 @@ def run_placement_feasible_plugins(attempt: GroupAttempt, snapshot: Snapshot, pr
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPlacementFeasiblePlugins (1.37).
     """
     group = snapshot.get_group(attempt.group.group_key)
-    settings = attempt.profile.get_pod_group_settings()
     if group is None:
         return error_status(f'podgroup.scheduling.k8s.io "{attempt.group.name}" not found')
     runner = attempt.runtime.runner
     start_time = runner.start_timer()
     result = SUCCESS
-    for plugin in settings.placement_feasible_plugins:
+    for plugin in attempt.profile.placement_feasible_plugins:
         status = _run_plugin(attempt, plugin, group, progress)
         if not status.is_success:
             result = status

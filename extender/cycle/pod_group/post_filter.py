@@ -87,11 +87,11 @@ def run_pod_group_post_filter_plugins(
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPodGroupPostFilterPlugins (1.37).
     """
-    runner, settings = attempt.runtime.runner, attempt.profile.get_pod_group_settings()
+    runner = attempt.runtime.runner
     start_time = runner.start_timer()
     results: list[PodGroupPostFilterResult] = []
     status: Status | None = None
-    for plugin in settings.post_filter_plugins:
+    for plugin in attempt.profile.pod_group_post_filter_plugins:
         result = yield from run_pod_group_post_filter(plugin, attempt, schedule_group)
         results.append(result)
         if result.status.code is not Code.UNSCHEDULABLE:

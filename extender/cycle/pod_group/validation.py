@@ -11,9 +11,10 @@ from extender.cache.group_hierarchy import Group, list_pod_group_keys
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
+from extender.config.feature_gates import FeatureGates
 from extender.cycle.pod_group.hierarchy import find_root_key
 from extender.cycle.pod_group_members import check_scheduler_names
-from extender.framework.profiles import PodGroupSettings, Profile
+from extender.framework.profiles import Profile
 from extender.framework.status import Status, error_status
 
 _DEFAULT_PREEMPTION_POLICY = "PreemptLowerPriority"
@@ -28,8 +29,7 @@ def validate_pod_group(pods: Sequence[PodInfo], snapshot: Snapshot, profile: Pro
     """
     if not profile.release.checks_member_priorities:
         return check_scheduler_names(pods)
-    settings = profile.get_pod_group_settings()
-    root_key = find_root_key(get_pod_group_key(pods[0].pod) or "", snapshot, settings)
+    root_key = find_root_key(get_pod_group_key(pods[0].pod) or "", snapshot, profile.gates)
     group = snapshot.get_group(root_key)
     if group is None:
         return error_status(f'podgroup.scheduling.k8s.io "{root_key.name}" not found')
@@ -38,14 +38,14 @@ def validate_pod_group(pods: Sequence[PodInfo], snapshot: Snapshot, profile: Pro
         for key in list_pod_group_keys(snapshot, root_key)
         for pod in snapshot.pod_group(key.object_key).assigned.values()
     )
-    message = _find_difference((*(pod.pod for pod in pods), *scheduled_pods), group, settings)
+    message = _find_difference((*(pod.pod for pod in pods), *scheduled_pods), group, profile.gates)
     return error_status(message) if message else None
 
 
-def _find_difference(pods: Sequence[Pod], group: Group, settings: PodGroupSettings) -> str:
+def _find_difference(pods: Sequence[Pod], group: Group, gates: FeatureGates) -> str:
     """Return the message about the first pod that differs from *group* or the first pod; empty if none differs."""
     scheduler_name, priority = pods[0].spec.scheduler_name, group.spec.priority or 0
-    if settings.preemption_policy_of_group:
+    if "PodGroupPreemptionPolicy" in gates:
         policy = group.spec.preemption_policy or _DEFAULT_PREEMPTION_POLICY
         suffix = " as the pod group's preemption policy"
     else:
@@ -65,12 +65,12 @@ def _get_preemption_policy(pod: Pod) -> str:
     return pod.spec.preemption_policy or _DEFAULT_PREEMPTION_POLICY
 
 
-def has_preemption_policy_never(group: Group, pods: Iterable[PodInfo], settings: PodGroupSettings) -> bool:
+def has_preemption_policy_never(group: Group, pods: Iterable[PodInfo], gates: FeatureGates) -> bool:
     """Return whether *group* may not preempt other pods.
 
     Source: pkg/scheduler/framework/preemption/types.go, resolvePreemptionPolicy,
     resolveCompositePreemptionPolicy (1.37).
     """
-    if settings.preemption_policy_of_group:
+    if "PodGroupPreemptionPolicy" in gates:
         return group.spec.preemption_policy == "Never"
     return any(pod.spec.preemption_policy == "Never" for pod in pods)

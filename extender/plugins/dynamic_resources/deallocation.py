@@ -88,7 +88,7 @@ def release_group_claims(attempt: FailedGroupAttempt, *, enabled: bool, workload
     (1.37).
     """
     yield from ()
-    is_topology_aware = attempt.profile.get_pod_group_settings().topology_aware
+    is_topology_aware = "TopologyAwareWorkloadScheduling" in attempt.profile.gates
     is_composite = isinstance(attempt.group, CompositePodGroup)
     if not enabled or is_composite or (is_topology_aware and attempt.group.spec.scheduling_constraints is not None):
         return PodGroupPostFilterResult(unschedulable_status())

@@ -79,9 +79,10 @@ def test_without_the_pod_group_cycle_a_gang_that_does_not_fit_is_unreserved() ->
     """
     members = [make_group_member(name, requests=CPU) for name in "abc"]
     cache = make_cluster(make_node("n", allocatable=ALLOCATABLE), make_pod_group(min_count=3), *members)
-    simulation = run_simulation(
-        cache, {name: replace(profile, pod_group_settings=None) for name, profile in GANG_PROFILES.items()}
-    )
+    profiles = {
+        name: replace(profile, gates=FeatureGates(release=profile.release)) for name, profile in GANG_PROFILES.items()
+    }
+    simulation = run_simulation(cache, profiles)
     assert nodes_by_pod(simulation) == {"default/a": "", "default/b": "", "default/c": ""}
     reason = "waiting for minCount pods from a gang to be scheduled"
     timeout = "rejected due to timeout after waiting 5m0s at plugin GangScheduling"

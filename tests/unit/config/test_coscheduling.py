@@ -33,15 +33,15 @@ def test_gang_scheduling_takes_its_place(plugins: dict[str, Any], release: Relea
     assert "GangScheduling" in profile.plugins
     assert "Coscheduling" not in profile.plugins
     assert profile.queue_sort.name == "PrioritySort"
-    assert profile.pod_group_settings is not None
-    assert profile.pod_group_settings.coscheduling
-    assert profile.pod_group_settings.workload_aware_preemption is (release is RELEASE_1_37)
+    assert profile.gates.coscheduling
+    assert "GenericWorkload" in profile.gates
+    assert ("WorkloadAwarePreemption" in profile.gates) is (release is RELEASE_1_37)
 
 
 def test_without_the_plugin_nothing_changes() -> None:
     setup = build_setup_from_document(make_document({}), "scheduler.yaml")
     assert not setup.gates.coscheduling
-    assert setup.first_profile.pod_group_settings is None
+    assert "GenericWorkload" not in setup.first_profile.gates
 
 
 def test_each_argument_without_effect_is_a_warning() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from extender.cache.tables.arrays import IntArray
+from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36
 from extender.framework.extension_points import PostFilterResult, PreFilterResult, PreScoreResult
 from extender.framework.profiles import Profile, WeightedScore
@@ -99,5 +100,5 @@ def make_profile(*plugins: Any, weights: Mapping[str, int] | None = None, percen
         pre_bind_plugins=with_method("pre_bind"),
         bind_plugins=with_method("bind"),
         post_bind_plugins=with_method("post_bind"),
-        release=RELEASE_1_36,
+        gates=FeatureGates(release=RELEASE_1_36),
     )

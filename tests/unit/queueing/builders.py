@@ -5,6 +5,7 @@ from typing import Any
 
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import PodInfo
+from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, Release
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from extender.framework.status import Status, unresolvable_status
@@ -51,7 +52,8 @@ class QueueHarness:
     pre_enqueue_count: int = 0
 
     def __post_init__(self) -> None:
-        profile = replace(make_profile(self.node_add_plugin, RejectingFilter("AnyEvent")), release=self.release)
+        profile = make_profile(self.node_add_plugin, RejectingFilter("AnyEvent"))
+        profile = replace(profile, gates=FeatureGates(release=self.release))
         self.queue = make_scheduling_queue(
             {"default-scheduler": profile},
             self.run_pre_enqueue,

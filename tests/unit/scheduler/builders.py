@@ -156,8 +156,8 @@ class SchedulerHarness:
             {"default-scheduler": self.profile},
             gate,
             QueueSettings(
-                generic_workload=self.profile.pod_group_settings is not None,
-                composite_groups=self.profile.get_pod_group_settings().composite_groups,
+                generic_workload="GenericWorkload" in self.profile.gates,
+                composite_groups="CompositePodGroup" in self.profile.gates,
             ),
         )
         with self.cache.read() as snapshot:

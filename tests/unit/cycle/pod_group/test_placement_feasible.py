@@ -116,9 +116,7 @@ def test_a_basic_group_needs_one_member() -> None:
 
 def test_without_the_plugin_any_scheduled_member_suffices() -> None:
     """Source: pkg/scheduler/framework/runtime/framework.go, NewFramework (1.37)."""
-    settings = profile().pod_group_settings
-    assert settings is not None
-    without = replace(profile(), pod_group_settings=replace(settings, placement_feasible_plugins=()))
+    without = replace(profile(), placement_feasible_plugins=())
     assert messages(decided("a", "b", "c", min_count=3, by=without), 3) == ["", "", NO_CPU]
 
 
@@ -149,9 +147,7 @@ class FixedFeasibility:
 
 
 def with_plugin(plugin: FixedFeasibility) -> Profile:
-    settings = profile().pod_group_settings
-    assert settings is not None
-    return replace(profile(), pod_group_settings=replace(settings, placement_feasible_plugins=(plugin,)))
+    return replace(profile(), placement_feasible_plugins=(plugin,))
 
 
 def test_a_group_that_still_waits_at_the_end_is_unschedulable() -> None:

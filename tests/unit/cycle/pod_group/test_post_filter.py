@@ -51,9 +51,7 @@ def decided(*plugins: FixedPostFilter) -> GroupDecision:
     pods = [make_group_member(name, requests={"cpu": "1"}) for name in "ab"]
     node = make_node("n1", allocatable={"cpu": "1", "memory": "4Gi", "pods": "9"})
     snapshot = make_cluster(node, make_pod_group(min_count=2), *pods).snapshot()
-    settings = MERGED.pod_group_settings
-    assert settings is not None
-    profile = replace(MERGED, pod_group_settings=replace(settings, post_filter_plugins=plugins))
+    profile = replace(MERGED, pod_group_post_filter_plugins=plugins)
     members = [snapshot.make_pod_info(pod) for pod in pods]
     return schedule_pod_group(members, snapshot, profile, PluginRuntime(), Random(0), NodeSampler())
 
@@ -130,9 +128,7 @@ def build(release: Release, **plugins: Any) -> Profile:
 
 
 def names_of(profile: Profile) -> list[str]:
-    settings = profile.pod_group_settings
-    assert settings is not None
-    return [plugin.name for plugin in settings.post_filter_plugins]
+    return [plugin.name for plugin in profile.pod_group_post_filter_plugins]
 
 
 def test_the_default_plugins_of_the_extension_point() -> None:

@@ -8,7 +8,6 @@ from extender.app import wiring
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from extender.cycle.pod_group.validation import has_preemption_policy_never, validate_pod_group
-from extender.framework.profiles import PodGroupSettings
 from extender.framework.status import Status, error_status
 from tests.build import make_cluster, make_node
 from tests.pod_group_builders import make_group_member, make_pod_group
@@ -95,6 +94,6 @@ def test_the_policy_never_comes_from_a_member_or_from_the_group(of_group: bool, 
     """Source: pkg/scheduler/framework/preemption/types.go, resolvePreemptionPolicy (1.37)."""
     snapshot = make_cluster(make_node("n1")).snapshot()
     pods = [snapshot.make_pod_info(member("a", preemptionPolicy="Never"))]
-    settings = PodGroupSettings(preemption_policy_of_group=of_group)
-    assert has_preemption_policy_never(make_pod_group(), pods, settings) is expected
-    assert has_preemption_policy_never(make_pod_group(preemptionPolicy="Never"), [], settings) is of_group
+    gates = FeatureGates({"GenericWorkload": True, "PodGroupPreemptionPolicy": of_group})
+    assert has_preemption_policy_never(make_pod_group(), pods, gates) is expected
+    assert has_preemption_policy_never(make_pod_group(preemptionPolicy="Never"), [], gates) is of_group
