@@ -58,6 +58,8 @@ def mcp(
     """
     if not 0 <= port <= 65535:
         raise typer.BadParameter(f"{port}; want 0 to 65535", param_hint="--port")
+    if port != _DEFAULT_PORT and not http:
+        raise typer.BadParameter("needs --http", param_hint="--port")
     if not max_age >= 0:
         raise typer.BadParameter(f"{max_age}; want 0 or more seconds", param_hint="--max-age")
     server_module = _import_server()

@@ -89,6 +89,8 @@ def rebalance(
     """
     question = _Question(pods or (), empty, fix, node or (), _read_limits(max_moves, max_attempts))
     _check_question(question)
+    if timeout != DEFAULT_TIMEOUT_SECONDS and not apply:
+        raise typer.BadParameter("needs --apply", param_hint="--timeout")
     if apply and file:
         raise typer.BadParameter("changes a live cluster, but -f reads a file; keep one of them", param_hint="--apply")
     input_options = InputOptions(config, tuple(feature_gates or ()), emulated_version, override)

@@ -137,9 +137,13 @@ def test_a_missing_file_is_an_error_before_the_first_question(extender: Run) -> 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(("--port", "70000"), "70000; want 0 to 65535"), (("--max-age", "-1"), "-1.0; want 0 or more seconds")],
+    [
+        (("--port", "70000"), "70000; want 0 to 65535"),
+        (("--port", "9000"), "Invalid value for --port: needs --http"),
+        (("--max-age", "-1"), "-1.0; want 0 or more seconds"),
+    ],
 )
-def test_an_option_out_of_range_is_an_error(
+def test_an_option_that_is_out_of_range_or_has_no_effect_is_an_error(
     extender: Run, cluster: str, arguments: tuple[str, str], message: str
 ) -> None:
     status, _, err = extender("mcp", "-f", cluster, *arguments)

@@ -129,6 +129,7 @@ INVALID: dict[str, tuple[list[str], str]] = {
     "an unknown node": (["--empty", "--node", "n9"], "--node n9: there is no such node"),
     "nodes of another question": (["--fix", "--node", "n1"], "needs --empty"),
     "no moves": (["--fix", "--max-moves", "0"], "0; want 1 to 100000"),
+    "a time limit without an execution": (["--fix", "--timeout", "9"], "Invalid value for --timeout: needs --apply"),
     "a file to apply to": (["--fix", "--apply"], "changes a live cluster, but -f reads a file; keep one of them"),
 }
 
