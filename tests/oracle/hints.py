@@ -12,7 +12,7 @@ from extender.api.kinds.pod_group import CompositePodGroup, PodGroup
 from extender.cache.cache import Cache
 from extender.cache.device_classes import map_resources_to_device_classes
 from extender.config.feature_gates import FeatureGates
-from extender.framework.events import ActionType, ClusterEvent, EventResource
+from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
 from extender.queueing.queueing_hints import EXTENDER_NAME, build_queueing_hint_map
 from extender.queueing.workload_forest import WorkloadForest
@@ -67,8 +67,11 @@ def _select_pods(change: dict[str, Any], event: ClusterEvent, pods: Sequence[Pod
 def _find_events(change: dict[str, Any], gates: FeatureGates, device_resources: frozenset[str]) -> list[ClusterEvent]:
     """Return the events of a change as the event handlers make them."""
     old, new = (_decode(change.get(side)) for side in ("old", "new"))
-    resource, action = EventResource(change["resource"]), ActionType[change["action"].upper()]
+    name = change["resource"].replace("UnschedulablePod", "UnscheduledPod")  # its name in 1.36
+    resource, action = EventResource(name), ActionType[change["action"].upper()]
     events = [ClusterEvent(resource, action, old, new)]
+    if resource is EventResource.UNSCHEDULED_POD:
+        events = [make_pod_event(gates.release, resource, action, old, new)]
     if action is ActionType.UPDATE and resource is EventResource.NODE:
         events = find_node_events(old, new, gates)
     elif action is ActionType.UPDATE and resource in _PODS:

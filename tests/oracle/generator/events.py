@@ -23,7 +23,11 @@ _RESOURCES: Final = {
 """kube-scheduler's names of event resources, by kind."""
 
 
-def make_events(builder: ClusterBuilder, items: list[Raw]) -> list[Raw]:
+_UNSCHEDULED_POD: Final = {"1.36": "UnschedulablePod", "1.37": "UnscheduledPod"}
+"""kube-scheduler's name of the event resource of a pod without a node, by Kubernetes minor."""
+
+
+def make_events(builder: ClusterBuilder, items: list[Raw], version: str) -> list[Raw]:
     """Return changes of some objects: additions, deletions, and updates from an object that has parts of another."""
     events: list[Raw] = []
     for kind, resource in _RESOURCES.items():
@@ -37,6 +41,8 @@ def make_events(builder: ClusterBuilder, items: list[Raw]) -> list[Raw]:
     for pod in builder.sample(pending, 0, 3):
         old = _mix(builder, pod, pending, ("nodeName", "schedulerName"))
         events.append({"resource": "TargetPod", "action": "Update", "old": old, "new": pod, "target": True})
+    members = [pod for pod in pending if "schedulingGroup" in pod["spec"]]
+    events += [{"resource": _UNSCHEDULED_POD[version], "action": "Add", "old": None, "new": pod} for pod in members[:2]]
     return events
 
 

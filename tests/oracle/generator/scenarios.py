@@ -136,7 +136,7 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
         scenario["featureGates"] = gates
     scenario = _add_rare_settings(scenario, ClusterBuilder(rare), scheduler, version)
     if rare.random() < _CHANGES:
-        scenario["events"] = make_events(ClusterBuilder(rare), builder.items)
+        scenario["events"] = make_events(ClusterBuilder(rare), builder.items, version)
     return scenario
 
 
