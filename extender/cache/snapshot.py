@@ -41,6 +41,7 @@ class Snapshot:
         node_log_position, pod_log_position: the positions of the change logs when the snapshot was taken.
         position: the history with the positions of its change logs.
         pod_group_cycle: as in `ClusterTables`.
+        returned_rows: whether an HTTP extender returned the node of each row; for Score, these nodes have no pods.
     """
 
     __slots__ = (
@@ -52,6 +53,7 @@ class Snapshot:
         "pod_group_cycle",
         "pod_log_position",
         "position",
+        "returned_rows",
     )
 
     def __init__(self, tables: ClusterTables) -> None:
@@ -61,6 +63,7 @@ class Snapshot:
         self.position = HistoryPosition(
             self.history_id, node_log, pod_log, self.node_log_position, self.pod_log_position
         )
+        self.returned_rows: BoolArray | None = None
         self._changed_rows: dict[tuple[int, int | None], IntArray | None] = {}
         self._rows_changed_from: dict[HistoryPosition, ChangedRows | None] = {}
 

@@ -176,7 +176,9 @@ class _ExtenderCalls:
         batch = PodBatch(pods, np.array(rows, dtype=np.int64))
         hypothesis.remove_pods(batch, np.arange(len(batch)))
         runtime = PluginRuntime(self._runtime.runner, ResultCache(enabled=False))
-        return FilteredNodes(diagnosis, hypothesis.snapshot(), runtime)
+        replaced = hypothesis.snapshot()
+        replaced.returned_rows = diagnosis.feasible
+        return FilteredNodes(diagnosis, replaced, runtime)
 
     # -- prioritize
 

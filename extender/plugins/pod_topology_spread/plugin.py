@@ -292,7 +292,8 @@ class PodTopologySpread:
         for constraint in constraints:
             if constraint.topology_key == _HOSTNAME:
                 domain_count = len(nodes) - (0 if ignored_mask is None else int(np.count_nonzero(ignored_mask)))
-                pod_counts.append(count_pods_by_row(snapshot, constraint))
+                counts = count_pods_by_row(snapshot, constraint)
+                pod_counts.append(counts if snapshot.returned_rows is None else counts * ~snapshot.returned_rows)
             else:
                 domain_count = count_topology_values(nodes, constraint.topology_key, ignored_mask)
                 eligible_nodes = self._eligible_nodes_cache.get(snapshot, pod, required_topology_keys, constraint)
