@@ -27,6 +27,7 @@ from extender.extender_api.request_limits import RequestError
 from extender.metrics.verb_metrics import VerbMetrics
 from extender.serving.authentication import get_first_certificate_name
 from extender.serving.http_protocol import CERTIFICATE_EXTENSION, TRANSFER_TIMEOUT
+from extender.serving.rejection_log import format_client
 
 log = logging.getLogger("extender.access")
 
@@ -207,7 +208,6 @@ def log_request(scope: Scope, verb: str, code: int, seconds: float, fields: dict
     if not log.isEnabledFor(level):
         return
     certificate = scope.get("extensions", {}).get(CERTIFICATE_EXTENSION)
-    client = scope.get("client")
     log.log(
         level,
         "request",
@@ -216,7 +216,7 @@ def log_request(scope: Scope, verb: str, code: int, seconds: float, fields: dict
             "path": scope["path"],
             "code": code,
             "milliseconds": round(seconds * 1000, 3),
-            "from": f"{client[0]}:{client[1]}" if client else "",
+            "from": format_client(scope.get("client")),
             "user": get_first_certificate_name(certificate) if certificate else "",
             **fields,
         },

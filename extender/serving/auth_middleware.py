@@ -14,7 +14,7 @@ from extender.serving.authentication import Authenticator, ReviewError, UserInfo
 from extender.serving.authorization import Authorizer
 from extender.serving.client_certs import ClientCertVerifier
 from extender.serving.http_protocol import CERTIFICATE_EXTENSION
-from extender.serving.rejection_log import RejectionLog
+from extender.serving.rejection_log import RejectionLog, format_client
 
 _NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 
@@ -63,7 +63,7 @@ class AuthMiddleware:
         reason = self.client_cert_verifier.find_rejection_reason(certificate)
         if not reason:
             return None
-        path, caller = scope["path"], scope.get("client")
+        path, caller = scope["path"], format_client(scope.get("client"))
         self._caller_log.log({"path": path, "from": caller, "why": reason}, self.authenticator.now())
         if certificate is None:
             return make_failure_status(401, "Unauthorized", f'Unauthorized: "{path}": {reason}')

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from extender.serving.open_connections import OpenConnection, OpenConnections
-from extender.serving.rejection_log import RejectionLog
+from extender.serving.rejection_log import RejectionLog, format_client
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class ConnectionAcceptor:
         is_set_up, loop, client = False, asyncio.get_running_loop(), ""
         try:
             with suppress(OSError):  # not supported by all kinds of sockets
-                client = ":".join(map(str, connection.getpeername()[:2]))
+                client = format_client(connection.getpeername())
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await loop.connect_accepted_socket(
                 partial(self._create_protocol, open_connection),

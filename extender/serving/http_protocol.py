@@ -12,7 +12,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from extender.serving.open_connections import OpenConnection
-from extender.serving.rejection_log import RejectionLog
+from extender.serving.rejection_log import RejectionLog, format_client
 
 CERTIFICATE_EXTENSION: Final = "tls.client_certificate"
 """Key of the client certificate (DER) in the scope's `extensions`. TLS has verified that a trusted CA signed it."""
@@ -264,7 +264,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def _reject(self, error: _InvalidRequestError) -> None:
         """Log an invalid request, respond to it, and close the connection."""
-        _invalid_request_log.log({"from": self.client, "err": error.message}, self.loop.time())
+        _invalid_request_log.log({"from": format_client(self.client), "err": error.message}, self.loop.time())
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
             body = error.message.encode()
@@ -313,5 +313,5 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             return
         if self._framing_bytes:
             message = f"the request did not arrive within {TRANSFER_TIMEOUT:g} s"
-            _invalid_request_log.log({"from": self.client, "err": message}, self.loop.time())
+            _invalid_request_log.log({"from": format_client(self.client), "err": message}, self.loop.time())
         self.transport.close()

@@ -1,11 +1,19 @@
 """Log rejected requests, at most a few lines per second, so that a flood of them does not fill the disk."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 _LOG: Final = logging.getLogger("extender.extender_api")
+
+
+def format_client(address: Sequence[object] | None) -> str:
+    """Return the `host:port` of a client as Go does, an IPv6 address in brackets; empty without an address."""
+    if not address:
+        return ""
+    host, port = address[:2]
+    return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
 
 
 @dataclass(slots=True)

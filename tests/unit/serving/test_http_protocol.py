@@ -230,7 +230,7 @@ def test_an_invalid_request_is_rejected_and_logged_with_the_peer(
             assert rest(connection).partition(b"\r\n\r\n")[2].startswith(message.encode())
         peer = connection.getsockname()
     (record,) = [record for record in caplog.records if record.message == "Rejected an invalid HTTP request"]
-    assert record.__dict__["from"] == peer
+    assert record.__dict__["from"] == f"127.0.0.1:{peer[1]}"
     assert record.__dict__["err"].startswith(message)
 
 
@@ -244,7 +244,7 @@ def test_a_request_that_does_not_arrive_is_logged_with_the_peer(
         rest(connection)
         peer = connection.getsockname()
     lines = [(record.__dict__["from"], record.__dict__["err"]) for record in caplog.records if hasattr(record, "from")]
-    assert lines == [(peer, "the request did not arrive within 0.05 s")]
+    assert lines == [(f"127.0.0.1:{peer[1]}", "the request did not arrive within 0.05 s")]
 
 
 class _RecordingTransport:
