@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from extender.analysis.input.input_errors import UnreadableError
 from extender.analysis.input.workload_pods import make_workload_pods
-from extender.analysis.input.workloads import WORKLOAD_VERSIONS, Workload
+from extender.analysis.input.workloads import WORKLOAD_VERSIONS, Workload, WorkloadStatus
 from extender.analysis.pod_selection import PodFinder, PodSelection, WorkloadName, parse_workload_name
 from extender.analysis.recorded_cluster import Recording
 from extender.analysis.required_kinds import GROUP_KINDS, get_plural, has_namespace_selector, list_required_kinds
@@ -217,7 +217,7 @@ class ClusterReader:
         replicas = max(1, workload.spec.replicas or 0)
         parallelism = max(1, workload.spec.parallelism or 0)
         spec = replace(workload.spec, replicas=replicas, parallelism=parallelism, suspend=False)
-        workload = replace(workload, kind=name.kind, spec=spec)
+        workload = replace(workload, kind=name.kind, spec=spec, status=WorkloadStatus())  # also of a finished Job
         workload_pods = make_workload_pods(workload, self._objects)
         self._objects += [*workload_pods.other_objects, *workload_pods.pods]
         self._workload_pods[name.key] = tuple(pod.key for pod in workload_pods.pods)

@@ -79,7 +79,7 @@ def make_workload_pods(workload: Workload, objects: Iterable[KubernetesObject]) 
     Nodes, pods, replica sets, claims and storage classes are read.
     """
     template = workload.spec.template
-    if template is None:
+    if template is None or workload.is_finished:
         return WorkloadPods(())
     cluster = list(objects)
     owner = OwnerReference(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from extender.api.kinds.meta import Int32, KubernetesObject, KubernetesStruct, ObjectMeta
+from extender.api.kinds.meta import Condition, Int32, KubernetesObject, KubernetesStruct, ObjectMeta
 from extender.api.kinds.pod import PodSpec
 from extender.api.kinds.storage import PersistentVolumeClaim
 
@@ -40,11 +40,24 @@ class WorkloadSpec(KubernetesStruct, frozen=True, kw_only=True):
     volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
 
 
+class WorkloadStatus(KubernetesStruct, frozen=True, kw_only=True):
+    """The field of a status that is read."""
+
+    conditions: tuple[Condition, ...] = ()
+
+
 class Workload(KubernetesObject, frozen=True, kw_only=True):
     """A controller of pods: a Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet or Job."""
 
     kind: str = ""
     spec: WorkloadSpec = WorkloadSpec()
+    status: WorkloadStatus = WorkloadStatus()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether this is a finished Job. Source: pkg/controller/job/util/utils.go, IsJobFinished (1.37)."""
+        conditions = (condition for condition in self.status.conditions if condition.status == "True")
+        return any(condition.type in {"Complete", "Failed"} for condition in conditions)
 
     @property
     def key(self) -> str:

@@ -123,6 +123,23 @@ def test_a_workload_that_may_not_be_read_is_no_missing_workload(monkeypatch: pyt
     assert str(caught.value) == f'https://api: {forbidden}; grant the verb "get" on deployments'
 
 
+def test_a_finished_job_is_read_with_a_pod_that_it_would_make() -> None:
+    template = {"spec": {"containers": [{"name": "a", "image": "a"}]}}
+    status = {"conditions": [{"type": "Complete", "status": "True"}]}
+    job = {"metadata": {"name": "import", "namespace": "shop", "uid": "j"}, "spec": {"template": template}}
+
+    class JobApi(RecordedApi):
+        async def call(self, request: Request) -> bytes:
+            if request.path == "/apis/batch/v1/namespaces/shop/jobs/import":
+                return json.dumps({**job, "status": status}).encode()
+            return await super().call(request)
+
+    api = JobApi("v1.37.2", {"/api/v1/nodes": [], "/api/v1/pods": []})
+    selection = PodSelection(("job/import",), "shop")
+    recording = asyncio.run(ClusterReader(cast("Transport", api)).read_for_pods(selection, {}, "server"))
+    assert len(recording.workload_pods["job/shop/import"]) == 1
+
+
 def test_expired_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     @asynccontextmanager
     async def open_with_old_token(_: CredentialSource) -> AsyncIterator[tuple[Any, str]]:

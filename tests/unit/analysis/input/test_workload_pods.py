@@ -177,6 +177,14 @@ def test_a_workload_that_kubectl_printed_without_nodes_and_pods_is_a_manifest() 
         read(invalid)
 
 
+@pytest.mark.parametrize(("condition", "count"), [("Complete", 0), ("Failed", 0), ("Suspended", 1)])
+def test_a_finished_job_has_no_more_pods(condition: str, count: int) -> None:
+    job = make_workload("Job", version="batch/v1")
+    job["metadata"]["uid"] = "j"
+    job["status"] = {"conditions": [{"type": condition, "status": "True"}]}
+    assert len(pod_names(read(job))) == count
+
+
 def test_an_invalid_template_is_an_error_with_its_path() -> None:
     template = {"spec": {"containers": [{"name": "a", "resources": {"requests": {"cpu": "lots"}}}]}}
     with pytest.raises(Exception, match=r"Deployment shop/web: spec\.template\.spec\.containers") as caught:
