@@ -105,9 +105,6 @@ class StandaloneScheduler:
             float(configuration.pod_initial_backoff_seconds),
             float(configuration.pod_max_backoff_seconds),
             max_in_unschedulable_pods_seconds,
-            "SchedulerPopFromBackoffQ" in setup.gates,
-            "GenericWorkload" in setup.gates,
-            "CompositePodGroup" in setup.gates,
         )
         return make_scheduling_queue(
             setup.profiles,
@@ -134,8 +131,7 @@ class StandaloneScheduler:
             rng=self._rng,
             wake=self._wake_event.set,
             has_api_capacity=self.transport.pending.has_capacity,
-            nominate_before_binding="NominatedNodeNameForExpectation" in self.setup.gates,
-            preempts_in_background="SchedulerAsyncPreemption" in self.setup.gates,
+            gates=self.setup.gates,
             node_sampler=NodeSampler(
                 has_extenders=any(config.filter_verb or config.prioritize_verb for config in extender_configs)
             ),

@@ -41,11 +41,6 @@ class QueueSettings:
         max_backoff: the maximum backoff, in seconds.
         max_in_unschedulable_pods_duration: the time after which an unschedulable pod is requeued without an event, in
             seconds.
-        pop_from_backoff_q: the gate SchedulerPopFromBackoffQ.
-        generic_workload: the gate GenericWorkload. With it, members of pod groups always back off after a rejection,
-            and are not popped from the backoff queue before the next event. kube-scheduler pops these pods, and so
-            retries a group endlessly while no other pod is queued.
-        composite_groups: the gate CompositePodGroup.
 
     Source: pkg/scheduler/apis/config/validation/validation.go, ValidateKubeSchedulerConfiguration (1.36);
     pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushUnschedulablePodsLeftover (1.36);
@@ -55,9 +50,6 @@ class QueueSettings:
     initial_backoff: float = 1.0
     max_backoff: float = 10.0
     max_in_unschedulable_pods_duration: float = 300.0
-    pop_from_backoff_q: bool = True
-    generic_workload: bool = False
-    composite_groups: bool = False
 
 
 PreEnqueueRunner = Callable[[PodInfo, str], Status | None]
@@ -93,8 +85,11 @@ class EntityQueues:
         backoff_q: the entities that wait after a failed attempt.
         unschedulable_entities: the entities that wait for an event, gated ones included, by key.
         hints: the queueing hints of all plugins.
-        release: the emulated release, which is that of all profiles.
-        settings: durations and gates.
+        gates: the feature gates, which are those of all profiles. With GenericWorkload, members of pod groups always
+            back off after a rejection, and are not popped from the backoff queue before the next event. kube-scheduler
+            pops these pods, and so retries a group endlessly while no other pod is queued.
+        settings: durations.
+        pops_from_backoff_q: the gate SchedulerPopFromBackoffQ.
     """
 
     def __init__(
@@ -117,13 +112,14 @@ class EntityQueues:
 
         self._has_logged_sort_key_error = False
         self._run_pre_enqueue, self._on_move = run_pre_enqueue, on_move
-        self.hints, self.settings, self.release = hints, settings, profile.release
+        self.hints, self.settings, self.gates = hints, settings, profile.gates
+        self.pops_from_backoff_q = "SchedulerPopFromBackoffQ" in profile.gates
         self.active_q: KeyedHeap[QueuedEntity] = KeyedHeap(lambda entity: entity.key, sort_key)
         self.backoff_q = BackoffQueue(
             sort_key,
             initial_backoff=settings.initial_backoff,
             max_backoff=settings.max_backoff,
-            align_to_windows=settings.pop_from_backoff_q,
+            align_to_windows=self.pops_from_backoff_q,
         )
         self.unschedulable_entities: dict[str, QueuedEntity] = {}
 
@@ -195,12 +191,12 @@ class EntityQueues:
 
         *strategy* is the strategy by which the entity is requeued, if there is one.
         """
-        if self.settings.pop_from_backoff_q and not self._passes_pre_enqueue(entity, event_label, strategy):
+        if self.pops_from_backoff_q and not self._passes_pre_enqueue(entity, event_label, strategy):
             return False
         self.unschedulable_entities.pop(entity.key, None)
         is_held = (
             isinstance(entity, QueuedPodInfo)
-            and self.settings.generic_workload
+            and "GenericWorkload" in self.gates
             and get_queued_group_key(entity.pod_info.pod) is not None
         )
         self.backoff_q.add_or_update(entity, hold_until_event=is_held)
@@ -222,7 +218,7 @@ class EntityQueues:
         requeued, if there is one. *passed_pre_enqueue*: the plugins already ran when the entity entered the backoff
         queue.
         """
-        skip_pre_enqueue = passed_pre_enqueue and self.settings.pop_from_backoff_q
+        skip_pre_enqueue = passed_pre_enqueue and self.pops_from_backoff_q
         if not skip_pre_enqueue and not self._passes_pre_enqueue(entity, event_label, strategy):
             return False
         self.unschedulable_entities.pop(entity.key, None)
@@ -256,7 +252,7 @@ class EntityQueues:
             entity.set_gate("", ())
             return True
         entity.set_gate(gated_pod.gating_plugin, gated_pod.gating_plugin_events)
-        if self.release.reevaluates_gated_pods:
+        if self.gates.release.reevaluates_gated_pods:
             for queued in (entity, *entity.pods):
                 queued.was_flushed_from_unschedulable = False
         self._add_to_unschedulable_entities(entity, event_label, strategy)

@@ -47,7 +47,7 @@ class PodGroupQueue(SchedulingQueue):
     def __init__(self, queues: EntityQueues) -> None:
         """Create a queue from empty *queues*."""
         super().__init__(queues)
-        self._forest = WorkloadForest(composite_groups=queues.settings.composite_groups)
+        self._forest = WorkloadForest(composite_groups="CompositePodGroup" in queues.gates)
         self._incomplete: _Members = {}
         self._pending: _Members = {}
         self._group_keys: dict[str, str] = {}  # by key of a member that is in a group, incomplete or pending
@@ -281,5 +281,5 @@ def make_scheduling_queue(
     """
     hints = QueueingHints(profiles, on_hint, on_pre_hint)
     queues = EntityQueues(profiles, run_pre_enqueue, settings, hints, on_move)
-    queues_pod_groups = queues.release.queues_pod_groups and settings.generic_workload
+    queues_pod_groups = queues.gates.release.queues_pod_groups and "GenericWorkload" in queues.gates
     return PodGroupQueue(queues) if queues_pod_groups else SchedulingQueue(queues)

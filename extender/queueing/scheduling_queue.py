@@ -44,7 +44,7 @@ class SchedulingQueue:
     def __init__(self, queues: EntityQueues) -> None:
         """Create a queue from empty *queues*."""
         self._queues, self._in_flight_events = queues, InFlightEvents()
-        self._queueing_hints, self._settings, self.release = queues.hints, queues.settings, queues.release
+        self._queueing_hints, self._settings, self.release = queues.hints, queues.settings, queues.gates.release
 
     # -- read
 
@@ -55,7 +55,7 @@ class SchedulingQueue:
         Source: pkg/scheduler/backend/queue/active_queue.go, activeQueue.unlockedPop (1.36).
         """
         return len(self._queues.active_q) > 0 or (
-            self._settings.pop_from_backoff_q and self._queues.backoff_q.can_pop_backoff
+            self._queues.pops_from_backoff_q and self._queues.backoff_q.can_pop_backoff
         )
 
     def count_pending_pods(self) -> dict[str, int]:
@@ -156,7 +156,7 @@ class SchedulingQueue:
         """
         while True:
             entity = self._queues.active_q.pop()
-            if entity is None and self._settings.pop_from_backoff_q:
+            if entity is None and self._queues.pops_from_backoff_q:
                 entity = self._queues.backoff_q.pop_backoff()
                 if entity is not None:
                     self._queues.observe_move("active", entity, POP_FROM_BACKOFF_Q)
@@ -213,8 +213,8 @@ class SchedulingQueue:
             pod.timestamp, pod.was_flushed_from_unschedulable = now, False
             events: Iterable[ClusterEvent] | None = self._in_flight_events.get_events_since_pop(pod.uid)
             strategy = QueueingStrategy.AFTER_BACKOFF
-            is_group_member = self._settings.generic_workload and get_queued_group_key(pod.pod_info.pod) is not None
-            if pod.rejector_plugins and events is not None and not is_group_member:
+            group_key = get_queued_group_key(pod.pod_info.pod) if "GenericWorkload" in self._queues.gates else None
+            if pod.rejector_plugins and events is not None and group_key is None:
                 strategy = self._queueing_hints.get_strategy_for_events(pod, events)
             self._queues.requeue_with_strategy(pod, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
             events = self._in_flight_events.get_events_since_pop(pod.uid) or ()
@@ -238,7 +238,7 @@ class SchedulingQueue:
         """
         self._queues.backoff_q.release_held_pods()
         if self._queueing_hints.is_event_of_interest(event):
-            filters = [] if self._settings.composite_groups else self._queueing_hints.find_filters(event)
+            filters = [] if "CompositePodGroup" in self._queues.gates else self._queueing_hints.find_filters(event)
             entities = [
                 entity
                 for entity in self._queues.unschedulable_entities.values()

@@ -135,7 +135,7 @@ async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:
         on_wait_end=partial(_observe_device_bindings, context, task.profile.scheduler_name),
     )
     pre_flights = binding_cycle.PreFlightOutcome(None, tuple((plugin,) for plugin in task.profile.pre_bind_plugins))
-    if context.nominate_before_binding:
+    if "NominatedNodeNameForExpectation" in context.gates:
         pre_flights = await _nominate(context, task)
     await _wait_on_permit(context, task)
     context.queue.done(task.queued_pod_info.uid)  # from here on, cluster events cannot help this pod

@@ -11,6 +11,7 @@ from extender.basics.clock import Clock
 from extender.cache.cache import Cache
 from extender.cache.raw_objects import RawObjectCache
 from extender.client.extender import HttpExtender
+from extender.config.feature_gates import FeatureGates
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.api_plan import ApiCall
@@ -58,10 +59,9 @@ class SchedulerContext:
         rng: the random generator for ties and jitter.
         wake: the function that wakes the scheduling loop. It is called when the queue may have a pod, or a waiting pod
             may have been allowed or rejected.
-        nominate_before_binding: whether pods are nominated before binding (gate NominatedNodeNameForExpectation).
-            Otherwise PreBindPreFlight does not run, so that all PreBind plugins run, one after another.
-        preempts_in_background: whether victims are evicted in the background (gate SchedulerAsyncPreemption). Otherwise
-            the scheduling cycle waits for the evictions.
+        gates: the feature gates. With NominatedNodeNameForExpectation, pods are nominated before binding. Without it,
+            PreBindPreFlight does not run, so that all PreBind plugins run, one after another. With
+            SchedulerAsyncPreemption, victims are evicted in the background. Without it, the scheduling cycle waits.
         has_api_capacity: the function that returns whether the API server is ready for more requests. While it returns
             false, no pod is scheduled; `wake` is called when it returns true again.
         sleep: the function that waits for a number of seconds.
@@ -91,8 +91,7 @@ class SchedulerContext:
     clock: Clock
     rng: Random
     wake: Callable[[], None]
-    nominate_before_binding: bool = True
-    preempts_in_background: bool = True
+    gates: FeatureGates = field(default_factory=FeatureGates)
     has_api_capacity: Callable[[], bool] = lambda: True
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     node_sampler: NodeSampler = field(default_factory=NodeSampler)

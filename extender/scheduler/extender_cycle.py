@@ -109,7 +109,7 @@ class _ExtenderCalls:
         context, pod = self._context, self._pod.pod
         if isinstance(result.plan, PreemptionPlan):
             result = await call_extenders(result, result.plan, pod, self._snapshot, self._extenders, context.rng)
-        return result if context.preempts_in_background else await preempt_in_cycle(context, pod, result)
+        return result if "SchedulerAsyncPreemption" in context.gates else await preempt_in_cycle(context, pod, result)
 
     # -- filter
 

@@ -87,14 +87,14 @@ class PodGroupConditionWriter:
 
     async def _write_one(self, key: str, uid: str, status: Status) -> None:
         context = self._context
-        condition_type = next(iter(context.profiles.values())).release.pod_group_condition
+        condition_type = context.gates.release.pod_group_condition
         group = context.cache.get_object(PodGroup, key)
         if group is None or group.metadata.uid != uid:
             return
         api_call = make_pod_group_scheduled_patch(group, status, condition_type, context.clock.now())
         if api_call is None:
             return
-        is_only_in_cache = next(iter(context.profiles.values())).gates.coscheduling
+        is_only_in_cache = context.gates.coscheduling
         if not is_only_in_cache and not await write_status(context, api_call):
             return
         if context.cache.get_object(PodGroup, key) is group:
@@ -239,7 +239,7 @@ class PodGroupScheduler:
         context, only_nodes = self._context, step.placement.node_names
         start_time = context.clock.monotonic()
         extenders = [extender for extender in context.extenders if extender.is_interested(step.pod.pod)]
-        if extenders or not context.preempts_in_background:
+        if extenders or "SchedulerAsyncPreemption" not in context.gates:
             decision = await schedule_with_extenders(
                 context, step.pod, step.profile, extenders, step.snapshot, only_nodes
             )
@@ -267,7 +267,8 @@ class PodGroupScheduler:
         Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPodGroupPostFilterPlugins (1.37).
         """
         plan, group = decision.preemption_plan, snapshot.get_group(attempt.group.group_key)
-        if self._context.preempts_in_background or not isinstance(plan, GroupPreemptionPlan) or group is None:
+        is_in_background = "SchedulerAsyncPreemption" in self._context.gates
+        if is_in_background or not isinstance(plan, GroupPreemptionPlan) or group is None:
             return decision
         error = await evict_now(self._context, Preemptor(group, tuple(pod.pod for pod in attempt.pods)), plan)
         decision = replace(decision, preemption_plan=None)

@@ -61,13 +61,12 @@ class Scheduler(EventHandler):
         """Create the scheduler of *context*. The function `context.wake` must set the `wake_event` of `run`."""
         self._context = context
         self._waiting_tasks: dict[str, BindingTask] = {}
-        gates = next(iter(context.profiles.values())).gates
         self._pod_group_scheduler = (
             PodGroupScheduler(context, self._find_profile, self._assume_and_bind)
-            if "GenericWorkload" in gates
+            if "GenericWorkload" in context.gates
             else None
         )
-        self._gang_scheduling_enabled = "GangScheduling" in gates
+        self._gang_scheduling_enabled = "GangScheduling" in context.gates
         self._next_backoff_flush = context.clock.monotonic()
         self._next_unschedulable_flush = self._next_backoff_flush + FLUSH_UNSCHEDULABLE_SECONDS
 
@@ -135,7 +134,7 @@ class Scheduler(EventHandler):
             extenders = [
                 extender for extender in self._context.extenders if extender.is_interested(queued_pod_info.pod_info.pod)
             ]
-            if extenders or not self._context.preempts_in_background:
+            if extenders or "SchedulerAsyncPreemption" not in self._context.gates:
                 await self._run_with_periodic_tasks(self._attempt_with_extenders(queued_pod_info, extenders))
             else:
                 self._attempt(queued_pod_info)

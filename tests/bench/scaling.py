@@ -66,7 +66,7 @@ def measure_scheduling(workload: str, nodes: int, assigned_count: int, count: in
 def measure_queue(count: int) -> dict[str, object]:
     """Measure the queue operations of *count* pending pods, and one event that moves them all."""
     profiles, snapshot = wiring.build_setup().profiles, Cache().snapshot()
-    settings = QueueSettings(1.0, 10.0, 300.0, pop_from_backoff_q=True, generic_workload=False)
+    settings = QueueSettings(1.0, 10.0, 300.0)
     queue = make_scheduling_queue(profiles, lambda *_: None, settings)
     pod_infos = [snapshot.make_pod_info(make_pod("basic", number)) for number in range(count)]
     gc_tuning.freeze_heap()

@@ -39,6 +39,7 @@ class QueueHarness:
         moves: the observed moves: queue and event label.
         counted_entities: the moves that count as incoming entities: queue, event label and type.
         settings: of the queue.
+        gates: the gates that are not as by default.
         release: of the profile.
         pre_enqueue_count: the number of runs of the PreEnqueue plugins.
     """
@@ -48,12 +49,13 @@ class QueueHarness:
     moves: list[tuple[str, str]] = field(default_factory=list)
     counted_entities: list[tuple[str, str, str]] = field(default_factory=list)
     settings: QueueSettings = field(default_factory=QueueSettings)
+    gates: dict[str, bool] = field(default_factory=dict)
     release: Release = RELEASE_1_36
     pre_enqueue_count: int = 0
 
     def __post_init__(self) -> None:
         profile = make_profile(self.node_add_plugin, RejectingFilter("AnyEvent"))
-        profile = replace(profile, gates=FeatureGates(release=self.release))
+        profile = replace(profile, gates=FeatureGates(self.gates, self.release))
         self.queue = make_scheduling_queue(
             {"default-scheduler": profile},
             self.run_pre_enqueue,

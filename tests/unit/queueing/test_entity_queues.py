@@ -7,6 +7,7 @@ import pytest
 
 from extender.cache.group_hierarchy import make_group_key
 from extender.cache.pod_info import PodInfo
+from extender.config.feature_gates import FeatureGates
 from extender.framework.events import ClusterEvent, QueueingHint
 from extender.framework.plugin_errors import check_sort_key
 from extender.framework.status import Code, Status
@@ -26,8 +27,8 @@ def test_the_defaults_are_those_of_kube_scheduler() -> None:
 
     assert (settings.initial_backoff, settings.max_backoff) == (1.0, 10.0)
     assert settings.max_in_unschedulable_pods_duration == 300.0
-    assert settings.pop_from_backoff_q
-    assert not settings.generic_workload
+    assert "SchedulerPopFromBackoffQ" in FeatureGates()
+    assert "GenericWorkload" not in FeatureGates()
 
 
 class ByRank:

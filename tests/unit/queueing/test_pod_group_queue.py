@@ -23,7 +23,7 @@ REJECTED = unschedulable_status("pod group is unschedulable")
 
 
 def make_harness(*groups: Any, **settings: float) -> QueueHarness:
-    harness = QueueHarness(settings=QueueSettings(generic_workload=True, **settings), release=RELEASE_1_37)  # type: ignore[arg-type]
+    harness = QueueHarness(settings=QueueSettings(**settings), gates={"GenericWorkload": True}, release=RELEASE_1_37)
     assert isinstance(harness.queue, PodGroupQueue)
     for group in groups:
         harness.queue.update_pod_group(None, group, 100)
@@ -298,7 +298,7 @@ ROOT = make_composite_group("root", priority=5)
 
 
 def make_tree_harness(*groups: Any) -> QueueHarness:
-    harness = QueueHarness(settings=QueueSettings(generic_workload=True, composite_groups=True), release=RELEASE_1_37)
+    harness = QueueHarness(gates={"GenericWorkload": True, "CompositePodGroup": True}, release=RELEASE_1_37)
     for group in groups:
         harness.queue.update_pod_group(None, group, 100)
     return harness

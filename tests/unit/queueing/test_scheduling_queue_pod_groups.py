@@ -2,7 +2,6 @@
 
 from extender.api.kinds.pod import Pod
 from extender.framework.events import ClusterEvent
-from extender.queueing.entity_queues import QueueSettings
 from tests.build import make_pod
 from tests.pod_group_builders import make_group_member
 from tests.unit.queueing.builders import NODE_ADD, POD_DELETE, QueueHarness, make_pod_info
@@ -11,7 +10,7 @@ WEB = make_group_member("web")
 
 
 def make_harness() -> QueueHarness:
-    return QueueHarness(settings=QueueSettings(generic_workload=True))
+    return QueueHarness(gates={"GenericWorkload": True})
 
 
 def pop_all(harness: QueueHarness) -> list[str]:

@@ -155,10 +155,7 @@ class SchedulerHarness:
         self.queue = make_scheduling_queue(
             {"default-scheduler": self.profile},
             gate,
-            QueueSettings(
-                generic_workload="GenericWorkload" in self.profile.gates,
-                composite_groups="CompositePodGroup" in self.profile.gates,
-            ),
+            QueueSettings(),
         )
         with self.cache.read() as snapshot:
             for group in (*snapshot.objects(CompositePodGroup).values(), *snapshot.objects(PodGroup).values()):
@@ -175,8 +172,7 @@ class SchedulerHarness:
             clock=self.clock,
             rng=Random(1),
             wake=lambda: None,
-            nominate_before_binding="NominatedNodeNameForExpectation" in (gates or FeatureGates()),
-            preempts_in_background="SchedulerAsyncPreemption" in (gates or FeatureGates()),
+            gates=self.profile.gates if gates is None else gates,
             sleep=self._sleep,
         )
         self.scheduler = Scheduler(self.context)

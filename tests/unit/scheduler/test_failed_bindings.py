@@ -96,7 +96,8 @@ def test_a_failure_in_the_binding_cycle_requeues_other_pods() -> None:
     """Source: pkg/scheduler/schedule_one.go, Scheduler.handleBindingCycleError (1.36)."""
     plugin = OnlyOne()
     harness, _ = make_harness(plugin)
-    harness.context.nominate_before_binding = False  # the end of a nomination would requeue other pods too
+    # The end of a nomination would requeue other pods too.
+    harness.context.gates = FeatureGates({"NominatedNodeNameForExpectation": False})
     harness.api.errors["binding"] = [ServerError("etcd is down", 500)] * 4
 
     harness.attempt()
@@ -108,7 +109,7 @@ def test_a_failure_in_the_binding_cycle_requeues_other_pods() -> None:
 def test_a_waiting_pod_that_is_rejected_requeues_other_pods_but_not_itself() -> None:
     """Source: pkg/scheduler/schedule_one.go, Scheduler.handleBindingCycleError (1.36)."""
     harness, pod = make_harness(OnlyOne(permit=WAIT))
-    harness.context.nominate_before_binding = False
+    harness.context.gates = FeatureGates({"NominatedNodeNameForExpectation": False})
 
     async def test() -> None:
         await harness.scheduler.schedule_one()
