@@ -26,7 +26,7 @@ from extender.preemption.plan import GroupPreemptionPlan
 from extender.queueing.pod_group_queue import PodGroupQueue
 from extender.queueing.queued_entities import QueuedEntity, QueuedPodGroupInfo, QueuedPodInfo
 from extender.scheduler.binder import make_unreserve_calls
-from extender.scheduler.context import SchedulerContext, log, run_in_background
+from extender.scheduler.context import SchedulerContext, log, run_in_background, start_task
 from extender.scheduler.evictions import Preemptor, evict_in_background, evict_now, execute_post_filter_plans
 from extender.scheduler.extender_cycle import schedule_with_extenders
 from extender.scheduler.failure_handler import (
@@ -36,6 +36,9 @@ from extender.scheduler.failure_handler import (
 )
 from extender.scheduler.status_patches import apply_condition_patch, make_pod_group_scheduled_patch
 from extender.scheduler.status_writer import write_status
+
+_RETRY_SECONDS = 30.0
+"""Seconds until the success of a group is written again after all tries failed."""
 
 FindProfile = Callable[[QueuedPodInfo], Profile | None]
 """A function that returns the profile of a pod. If the pod needs no scheduling, it takes the pod out of the queue and
@@ -81,25 +84,36 @@ class PodGroupConditionWriter:
         try:
             while unwritten := self._unwritten[key]:
                 uid = next(iter(unwritten))
-                await self._write_one(key, uid, unwritten.pop(uid))
+                status = unwritten.pop(uid)
+                if not await self._write_one(key, uid, status) and status.is_success:
+                    start_task(self._context.status_retries, self._write_later(key, uid, status))
         finally:
             del self._unwritten[key]
 
-    async def _write_one(self, key: str, uid: str, status: Status) -> None:
+    async def _write_later(self, key: str, uid: str, status: Status) -> None:
+        """Write a success again, because a scheduled group has no later attempt. kube-scheduler does not do this."""
+        await self._context.sleep(_RETRY_SECONDS)
+        group = self._context.cache.get_object(PodGroup, key)
+        if group is not None and group.metadata.uid == uid:
+            self.write(group, status)
+
+    async def _write_one(self, key: str, uid: str, status: Status) -> bool:
+        """Write *status*. Return False if that failed."""
         context = self._context
         condition_type = context.gates.release.pod_group_condition
         group = context.cache.get_object(PodGroup, key)
         if group is None or group.metadata.uid != uid:
-            return
+            return True
         api_call = make_pod_group_scheduled_patch(group, status, condition_type, context.clock.now())
         if api_call is None:
-            return
+            return True
         is_only_in_cache = context.gates.coscheduling
         if not is_only_in_cache and not await write_status(context, api_call):
-            return
+            return False
         if context.cache.get_object(PodGroup, key) is group:
             # The watch has not delivered the new status yet.
             context.cache.add_or_update_object(apply_condition_patch(group, api_call))
+        return True
 
 
 class PodGroupScheduler:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from extender.api.kinds.pod_group import PodGroup
 from extender.app import wiring
 from extender.client.errors import ApiError, ServerError
 from extender.config.feature_gates import FeatureGates
@@ -45,7 +46,7 @@ class Writes:
                 self.writer.write(GROUP, status)
                 await asyncio.sleep(0)
             answer.set()
-            while self.harness.context.tasks:
+            while self.harness.context.tasks or self.harness.context.status_retries:
                 await asyncio.sleep(0)
 
         asyncio.run(run())
@@ -84,6 +85,25 @@ def test_a_failed_write_is_repeated_with_the_next_attempt() -> None:
     assert len(writes.write(NO_ROOM)) == 4
     assert len(writes.write(NO_ROOM)) == 5
     assert len(writes.write(NO_ROOM)) == 5  # the condition is written and unchanged
+
+
+def test_a_success_that_could_not_be_written_is_written_later() -> None:
+    """A scheduled group has no next attempt, so its condition would stay wrong."""
+    writes = make_writes(*(ServerError("etcd is down", 503) for _ in range(9)))
+    assert writes.write(SUCCESS) == [("True", "Scheduled")] * 10
+    assert 1060.0 < writes.harness.clock.seconds < 1062.0
+
+
+def test_a_success_is_not_written_later_if_its_group_is_deleted() -> None:
+    writes = make_writes(*(ServerError("etcd is down", 503) for _ in range(9)))
+    call = writes.harness.api.call
+
+    async def delete_group(*args: Any) -> None:
+        writes.harness.cache.remove_object(PodGroup, f"{GROUP.metadata.namespace}/{GROUP.metadata.name}")
+        await call(*args)
+
+    writes.harness.api.call = delete_group  # type: ignore[method-assign]  the group is deleted during the call
+    assert writes.write(SUCCESS) == [("True", "Scheduled")] * 4
 
 
 def test_the_result_of_a_deleted_group_is_not_written_to_a_new_group_of_its_name() -> None:
