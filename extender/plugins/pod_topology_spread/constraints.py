@@ -13,6 +13,7 @@ from extender.api.label_syntax import validate_qualified_name
 from extender.api.matching import NOTHING, Selector, selector_from_label_selector
 from extender.cache.tables.pod_selectors import PodMatcher, PodSelector
 from extender.config.errors import FieldError
+from extender.config.feature_gates import FeatureGates
 from extender.config.validation import make_invalid_value_error
 
 DO_NOT_SCHEDULE, SCHEDULE_ANYWAY = "DoNotSchedule", "ScheduleAnyway"
@@ -46,29 +47,12 @@ class SpreadConstraint:
     self_match_num: int
 
 
-@dataclass(frozen=True, slots=True)
-class ConstraintFeatures:
-    """The feature gates that affect constraints.
-
-    Attributes:
-        match_label_keys: the gate MatchLabelKeysInPodTopologySpread.
-        node_inclusion_policy: the gate NodeInclusionPolicyInPodTopologySpread; if off, node affinity is always
-            honored and taints are always ignored.
-
-    Source: pkg/scheduler/framework/plugins/podtopologyspread/common.go,
-    PodTopologySpread.filterTopologySpreadConstraints (1.36).
-    """
-
-    match_label_keys: bool = True
-    node_inclusion_policy: bool = True
-
-
 def compile_constraints(
     constraints: Iterable[TopologySpreadConstraint],
     action: str,
     namespace: str,
     labels: Mapping[str, str],
-    features: ConstraintFeatures,
+    gates: FeatureGates,
     *,
     selector: Selector | None = None,
 ) -> tuple[SpreadConstraint, ...]:
@@ -85,19 +69,17 @@ def compile_constraints(
             constraint,
             namespace,
             labels,
-            features,
-            _build_selector(constraint, labels, features) if selector is None else selector,
+            gates,
+            _build_selector(constraint, labels, gates) if selector is None else selector,
         )
         for constraint in constraints
         if constraint.when_unsatisfiable == action
     )
 
 
-def _build_selector(
-    constraint: TopologySpreadConstraint, labels: Mapping[str, str], features: ConstraintFeatures
-) -> Selector:
+def _build_selector(constraint: TopologySpreadConstraint, labels: Mapping[str, str], gates: FeatureGates) -> Selector:
     selector = selector_from_label_selector(constraint.label_selector)
-    if features.match_label_keys and not selector.matches_nothing:
+    if "MatchLabelKeysInPodTopologySpread" in gates and not selector.matches_nothing:
         selector = selector.with_labels({key: labels[key] for key in constraint.match_label_keys if key in labels})
     return selector
 
@@ -106,11 +88,16 @@ def _compile_constraint(
     constraint: TopologySpreadConstraint,
     namespace: str,
     labels: Mapping[str, str],
-    features: ConstraintFeatures,
+    gates: FeatureGates,
     selector: Selector,
 ) -> SpreadConstraint:
+    """Compile a constraint. Without NodeInclusionPolicyInPodTopologySpread, node affinity is honored, taints are not.
+
+    Source: pkg/scheduler/framework/plugins/podtopologyspread/common.go,
+    PodTopologySpread.filterTopologySpreadConstraints (1.36).
+    """
     affinity_policy, taints_policy = "Honor", "Ignore"
-    if features.node_inclusion_policy:
+    if "NodeInclusionPolicyInPodTopologySpread" in gates:
         affinity_policy = (
             affinity_policy if constraint.node_affinity_policy is None else constraint.node_affinity_policy
         )

@@ -66,7 +66,6 @@ from extender.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
     SYSTEM_DEFAULT_CONSTRAINTS,
-    ConstraintFeatures,
     SpreadConstraint,
     compile_constraints,
     get_topology_keys,
@@ -134,16 +133,12 @@ class PodTopologySpread:
     options = PodTopologySpreadArgs
 
     def __init__(self, args: PluginArgs[PodTopologySpreadArgs]) -> None:
-        gates = args.gates
+        self._gates = gates = args.gates
         self._system_defaulted = args.options.defaulting_type == "System"
         self._default_constraints = (
             SYSTEM_DEFAULT_CONSTRAINTS if self._system_defaulted else args.options.default_constraints
         )
         self._default_actions = frozenset(constraint.when_unsatisfiable for constraint in self._default_constraints)
-        self._features = ConstraintFeatures(
-            match_label_keys="MatchLabelKeysInPodTopologySpread" in gates,
-            node_inclusion_policy="NodeInclusionPolicyInPodTopologySpread" in gates,
-        )
         self._eligible_nodes_cache = EligibleNodesCache(
             comparison_operators="TaintTolerationComparisonOperators" in gates
         )
@@ -178,9 +173,7 @@ class PodTopologySpread:
     ) -> tuple[SpreadConstraint, ...]:
         return pod.signature.get_or_create(
             (self, action, selector),
-            lambda: compile_constraints(
-                constraints, action, pod.namespace, pod.labels, self._features, selector=selector
-            ),
+            lambda: compile_constraints(constraints, action, pod.namespace, pod.labels, self._gates, selector=selector),
         )
 
     # -- filtering
