@@ -121,9 +121,11 @@ async def _retry_later(context: SchedulerContext, uid: str, write: StatusWrite) 
     patch, delay = write.call, write.retry_delay
     write.retry_delay = min(2 * delay, _MAX_RETRY_SECONDS)
     await context.sleep(delay * (1 + 0.1 * context.rng.random()))
+    if write.call is not patch:
+        return  # the newer status has its own task
     if _is_current(context, uid, write, patch):
         _start_write(context, uid, write)
-    elif not write.is_running:
+    else:
         _end_write(context, uid, write)
 
 

@@ -195,6 +195,31 @@ def test_a_condition_that_cannot_be_written_is_retried_after_the_next_attempt_wi
     assert web.harness.context.status_writes == {}
 
 
+def test_the_end_of_the_wait_for_an_older_condition_does_not_end_the_retries_of_a_newer_one() -> None:
+    web = FailingPod()
+    web.harness.api.errors["status"] = [ApiError("forbidden", 403)] * 2
+    waits: list[asyncio.Event] = []
+
+    async def wait(_: float) -> None:
+        waits.append(asyncio.Event())
+        await waits[-1].wait()
+
+    web.harness.context.sleep = wait
+
+    async def test() -> None:
+        for message in ("first", "second"):
+            web.fail(message)
+            await settle()
+        for event in waits:
+            event.set()
+            await settle()
+
+    run(test)
+
+    assert web.written() == [{"message": "first"}, {"message": "second"}, {"message": "second"}]
+    assert web.harness.context.status_writes == {}
+
+
 def test_the_condition_of_a_pod_that_was_deleted_or_assumed_is_not_retried() -> None:
     async def test(web: FailingPod, *, is_deleted: bool) -> None:
         web.harness.api.errors["status"] = [ServerError("etcd is down", 500)] * 4
