@@ -190,12 +190,14 @@ class PlanExecutor:
         return ""
 
     async def _uncordon_unfinished(self, remaining: Sequence[Change]) -> None:
-        """Uncordon the nodes that were cordoned for changes that were not made."""
-        if not remaining:
-            return
-        for node in list(self._cordoned):
-            await self._set_unschedulable(node, value=False)
-            self._options.report(f"uncordon {node}, because the plan is not finished")
+        """Uncordon the nodes that were cordoned for changes that were not made. A failure is only reported."""
+        for node in list(self._cordoned) if remaining else ():
+            try:
+                await self._set_unschedulable(node, value=False)
+            except ApiError as error:
+                self._options.report(f"node {node} stays cordoned: {error}; run: kubectl uncordon {node}")
+            else:
+                self._options.report(f"uncordon {node}, because the plan is not finished")
 
 
 def execute_plan(source: CredentialSource, changes: Sequence[Change], options: ExecutionOptions) -> None:
