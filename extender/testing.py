@@ -135,13 +135,18 @@ def make_node(
     memory: str = "16Gi",
     pods: str = "110",
     labels: Mapping[str, str] | None = None,
+    spec: Mapping[str, Any] | None = None,
     **resources: str,
 ) -> Manifest:
-    """Return a node as plain values. *resources* are its other resources, such as `**{"example.com/gpu": "2"}`."""
+    """Return a node as plain values.
+
+    *spec* is its spec, such as `{"taints": [...]}`. *resources* are its other resources, such as
+    `**{"example.com/gpu": "2"}`.
+    """
     metadata = {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}
     allocatable = {"cpu": cpu, "memory": memory, "pods": pods, **resources}
     status = {"allocatable": allocatable, "capacity": allocatable}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec or {}, "status": status}
 
 
 def make_pod(

@@ -182,6 +182,17 @@ profiles:
     assert decision.rejected_by == {"small": "GpuModel"}
 
 
+def test_a_node_of_a_test_has_the_given_spec() -> None:
+    taint = {"key": "dedicated", "value": "batch", "effect": "NoSchedule"}
+    cluster = make_cluster(make_node("n1", spec={"taints": [taint]}), make_pod("web"))
+
+    decision = run_profile(
+        "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration}", cluster, "web"
+    )
+
+    assert decision.rejected == {"n1": ("node(s) had untolerated taint(s)",)}
+
+
 @pytest.mark.parametrize(
     "plugin", [gpu_model, crowded, cheapest, Both], ids=["GpuModel", "Crowded", "Cheapest", "Both"]
 )
