@@ -15,6 +15,13 @@
 {{- if and .Values.plugins.entryPoints (not .Values.plugins.modules) -}}
 {{- fail "plugins.entryPoints: needs plugins.modules, which is empty" -}}
 {{- end -}}
+{{- range $value, $args := dict "scheduler.extraArgs" .Values.scheduler.extraArgs "kubeScheduler.extraArgs" .Values.kubeScheduler.extraArgs -}}
+{{- range $args -}}
+{{- if regexMatch "^--?feature-gates" . -}}
+{{- fail (printf "%s: must not have --feature-gates; use the value scheduler.featureGates, which the role follows" $value) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if and (contains `"Coscheduling"` (toJson .Values.scheduler.config)) (not .Values.permissions.coscheduling) -}}
 {{- fail "permissions.coscheduling: must be true, because scheduler.config enables the plugin Coscheduling" -}}
 {{- end -}}
