@@ -115,11 +115,14 @@ def test_without_answers_there_is_no_such_page(demo_source: RecordedSource) -> N
 
 
 @pytest.fixture
-def slow_client(monkeypatch: pytest.MonkeyPatch, client: TestClient) -> TestClient:
-    """A client that gets the progress of a question after each step."""
+def slow_client(monkeypatch: pytest.MonkeyPatch, demo_source: RecordedSource) -> TestClient:
+    """A client that gets the progress of a question after each step, which is followed by a pause."""
     monkeypatch.setattr(answers_module, "_SLICE_SECONDS", 0.0)
     monkeypatch.setattr(page_module, "_PROGRESS_SECONDS", 0.0)
-    return client
+    setup = build_setup()
+    answers = make_answers(demo_source, lambda: setup)
+    answers.pause_factor = 10.0  # without pauses, the answer may come before the page reads the progress
+    return TestClient(make_app(demo_source, answers=answers))
 
 
 def test_the_page_shows_the_progress_before_the_answer(slow_client: TestClient) -> None:
