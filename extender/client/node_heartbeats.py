@@ -10,6 +10,8 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
+from extender.api.resource_versions import make_version_key
+
 _MODIFIED: Final = b'{"type":"MODIFIED"'
 _VERSION: Final = b'"resourceVersion":"'
 _TIMES: Final = re.compile(rb'"(?:lastHeartbeatTime|time(?=":"[^"]{20}","fieldsType"))":"([^"]{20})"')
@@ -51,18 +53,14 @@ class HeartbeatDetector:
         """
         self.remove_state(key)
         line, self._last_line = self._last_line, None
-        if (
-            line is None
-            or not line.startswith(_MODIFIED)
-            or not version.isdigit()
-            or (len(version), version) <= self._newest_version
-        ):
+        version_key = make_version_key(version)
+        if line is None or not line.startswith(_MODIFIED) or version_key is None or version_key <= self._newest_version:
             return
         if line.count(_VERSION) != 1:  # there is none, or a label or annotation has the same key
             return
         start, end = _find_version(line)
         layout = _new_layout(_make_struct_format(line[end:]))
-        self._newest_version = len(version), version
+        self._newest_version = version_key
         self._prefix_hashes[key] = prefix_hash = hash(line[:start])
         self._states[prefix_hash] = layout, hash(layout.unpack_from(line, end))
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from extender.api.kinds.meta import KubernetesObject
+from extender.api.resource_versions import make_version_key
 from extender.basics.clock import Clock
 from extender.client.errors import (
     ApiError,
@@ -384,11 +385,6 @@ class Reflector(Generic[T]):
 
 
 def _is_newer(version: str, other_version: str) -> bool:
-    """Return whether *version* is newer than *other_version*; versions that are not integers only need to differ.
-
-    Source: KEP-5504, comparable resource versions; apimachinery/pkg/util/resourceversion/resourceversion.go,
-    CompareResourceVersion (1.36).
-    """
-    if version.isascii() and version.isdigit() and other_version.isascii() and other_version.isdigit():
-        return (len(version), version) > (len(other_version), other_version)
-    return version != other_version
+    """Return whether *version* is newer than *other_version*; versions that are not integers only need to differ."""
+    key, other_key = make_version_key(version), make_version_key(other_version)
+    return version != other_version if key is None or other_key is None else key > other_key

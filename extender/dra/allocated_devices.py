@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from extender.api.kinds.devices import AllocationResult, DeviceRequestAllocationResult, ResourceClaim
+from extender.api.resource_versions import make_version_key
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.history import HistoryId
 from extender.dra.cel.values import to_nanos
@@ -308,10 +309,6 @@ class AllocatedDevices:
 
 
 def _is_at_least(resource_version: str, other_version: str) -> bool:
-    """Return whether a resource version is not older than *other_version*.
-
-    Source: apimachinery/pkg/util/resourceversion/resourceversion.go, CompareResourceVersion (1.36).
-    """
-    if not (resource_version.isdecimal() and other_version.isdecimal()):
-        return True
-    return int(resource_version) >= int(other_version)
+    """Return whether a resource version is not older than *other_version*; True if one of them is not an integer."""
+    key, other_key = make_version_key(resource_version), make_version_key(other_version)
+    return key is None or other_key is None or key >= other_key
