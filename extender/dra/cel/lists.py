@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from extender.api.quantity import MAX_INT64
 from extender.dra.cel.costs import COST_METER
 from extender.dra.cel.function_signature import CEL_VALUE, Function
 
@@ -38,7 +39,10 @@ def _is_sorted(items: Sequence[Any]) -> bool:
 
 def _sum(items: Sequence[Any]) -> Any:
     COST_METER.spend(len(items))
-    return sum(items)
+    total = sum(items)
+    if isinstance(total, int) and abs(total) > MAX_INT64:
+        raise ValueError("integer overflow")
+    return total
 
 
 def _make_extremum_function(select: Callable[[Sequence[Any]], Any], name: str) -> Callable[[Sequence[Any]], Any]:

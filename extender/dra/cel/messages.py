@@ -44,6 +44,7 @@ _OVERLOAD_ERROR: Final = re.compile(r"(found no matching overload for '(\w+)' ap
 _METHOD_CALL: Final = re.compile(r"\.\s*\w+\s*$")
 _INVALID_QUANTITY: Final = re.compile(r'quantity ".*": want a number with an optional suffix .*', re.DOTALL)
 _QUANTITY_FORMAT: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_MISSING_KEY: Final = "Key not found in map : "
 _NO_SUCH_FIELD: Final = "no_such_field : "
 _INDEX_ERROR: Final = re.compile(r"Index error: index=(-?\d+) size=\d+")
 
@@ -51,8 +52,8 @@ _INDEX_ERROR: Final = re.compile(r"Index error: index=(-?\d+) size=\d+")
 def translate_message(text: str) -> str:
     """Translate a message of the library to upstream's text. In an unknown message, only spaces and prefixes change."""
     _, _, detail = text.partition(": ")
-    if detail.startswith("Key not found in map"):
-        return f"no such key: {detail.rpartition(':')[2].strip().strip(chr(34))}"
+    if detail.startswith(_MISSING_KEY):
+        return f"no such key: {detail.removeprefix(_MISSING_KEY).strip(chr(34))}"
     if detail.startswith(_NO_SUCH_FIELD):
         return f"no such key: {detail.removeprefix(_NO_SUCH_FIELD)}"
     if detail.startswith("No matching overloads found"):
