@@ -44,7 +44,7 @@ class Credentials:
         self._source = source
         self.clock = clock
         self._active: ActiveConfig | None = None
-        self._refresh_at = 0.0
+        self._loaded_at = self._refresh_at = 0.0
         self._tls: tuple[object, ssl.SSLContext | None] = (None, None)
         self._refreshing: asyncio.Future[None] | None = None
 
@@ -70,6 +70,14 @@ class Credentials:
         assert self._active is not None  # noqa: S101
         return self._active
 
+    def reload_soon(self, distrusted_config: ActiveConfig) -> None:
+        """Have the CA read again after the certificate of the server was rejected: it may have been rotated.
+
+        Credentials are not loaded more often than every `_RETRY_SECONDS`, because an exec plugin runs each time.
+        """
+        if self._active is distrusted_config:
+            self._refresh_at = min(self._refresh_at, self._loaded_at + _RETRY_SECONDS)
+
     async def _share_refresh(self, *, force: bool) -> None:
         """Wait for the load of another task, or load. A load goes on if the tasks that wait for it are cancelled.
 
@@ -86,7 +94,7 @@ class Credentials:
             refresh.exception()  # nobody may have waited for it
 
     async def _refresh(self, *, force: bool) -> None:
-        now = self.clock.monotonic()
+        now = self._loaded_at = self.clock.monotonic()
         try:
             config, tls = await asyncio.to_thread(self._load)
         except CredentialsError as error:

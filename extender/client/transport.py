@@ -314,6 +314,8 @@ class Transport:
         except (aiohttp.ClientError, OSError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and attempt.code:
                 raise  # from the caller that reads the response
+            if isinstance(error, aiohttp.ClientConnectorCertificateError):
+                self._credentials.reload_soon(active_config)
             raise _translate_error(error, target, server) from error
         finally:
             if not (stream and attempt.code):

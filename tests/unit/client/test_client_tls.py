@@ -16,6 +16,7 @@ from extender.client.errors import UnreachableError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import Request, Transport
 from extender.config.model import ClientConnection
+from tests.unit.client.kubeconfig_files import write_exec_plugin
 from tests.unit.client.scripted_server import SILENCE, Reply, ScriptedServer, Stream, failure_reply
 from tests.unit.client.virtual_time import current_loop, run
 
@@ -45,13 +46,13 @@ class Certificates:
         self.authority.issue_cert(name).configure_cert(context)
         return context
 
-    def kubeconfig(self, url: str, **cluster: object) -> CredentialSource:
+    def kubeconfig(self, url: str, user: dict[str, object] | None = None, **cluster: object) -> CredentialSource:
         trusted = {"server": url, "certificate-authority": "ca.crt", **cluster}
         content = {
             "current-context": "x",
             "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
             "clusters": [{"name": "x", "cluster": trusted}],
-            "users": [{"name": "x", "user": {"client-certificate": "me.crt", "client-key": "me.key"}}],
+            "users": [{"name": "x", "user": user or {"client-certificate": "me.crt", "client-key": "me.key"}}],
         }
         (self.folder / "config").write_text(yaml.safe_dump(content))
         return CredentialSource(str(self.folder / "config"))
@@ -121,6 +122,32 @@ def test_a_new_certificate_file_is_used_after_a_401_without_a_restart(tmp_path: 
                 await transport.call(GET)
             assert [request.client for request in server.requests] == ["first", "first", "second"]
             await asyncio.sleep(0)
+
+    run(main())
+
+
+def test_after_a_rejected_certificate_the_ca_is_read_again_also_with_an_exec_plugin(tmp_path: Path) -> None:
+    """The plugin's token has no expiry. The plugin runs again at most every ten seconds."""
+    certificates = Certificates(tmp_path)
+    trusted = (tmp_path / "ca.crt").read_bytes()
+    trustme.CA().cert_pem.write_to_path(tmp_path / "ca.crt")
+    user = {"exec": write_exec_plugin(tmp_path, '{"token":"x"}')}
+    server_tls = certificates.server()
+    server_tls.verify_mode = ssl.CERT_NONE
+
+    async def main() -> None:
+        async with ScriptedServer(tls=server_tls) as server:
+            server.respond("GET /api/v1/pods", Reply())
+            async with connected(certificates.kubeconfig(server.url, user)) as transport:
+                for wait in (0, 9):
+                    await asyncio.sleep(wait)
+                    with pytest.raises(UnreachableError, match="certificate verify failed"):
+                        await transport.call(GET)
+                    (tmp_path / "ca.crt").write_bytes(trusted)
+                await asyncio.sleep(1)
+                await transport.call(GET)
+            assert len(server.requests) == 1
+        assert (tmp_path / "runs").read_text() == "me\nme\n"
 
     run(main())
 
