@@ -4,38 +4,41 @@ Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, Al
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from extender.api.kinds.node import Node
 from extender.config.feature_gates import FeatureGates
-from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.dra.consumable_capacity import CapacityRules
 
 OPTIONAL_NODE_OPERATIONS: Final = "DRAOptionalNodeOperations"
 """A gate, and the feature that a node declares whose kubelet can skip operations on devices."""
 
 
-class Features(NamedTuple):
-    """The features that feature gates enable.
+class Features:
+    """The features that *gates* enable.
 
-    A bool feature is named after its gate, with one exception. `device_binding_and_status` needs two gates:
-    DRADeviceBindingConditions and DRAResourceClaimDeviceStatus.
+    A bool feature is named after its gate, with one exception. `device_binding_and_status` needs two gates.
     `release` has the rules that no feature gate guards. `capacity_rules` are the rules for amounts of capacities.
     """
 
-    admin_access: bool = True
-    prioritized_list: bool = True
-    partitionable_devices: bool = True
-    device_taints: bool = True
-    device_binding_and_status: bool = True
-    consumable_capacity: bool = True
-    device_taint_rules: bool = False
-    compatibility_groups: bool = False
-    derived_attributes: bool = False
-    optional_node_operations: bool = False
-    list_type_attributes: bool = False
-    release: Release = DEFAULT_RELEASE
-    capacity_rules: CapacityRules = CapacityRules()
+    def __init__(self, gates: FeatureGates) -> None:
+        self.admin_access = "DRAAdminAccess" in gates
+        self.prioritized_list = "DRAPrioritizedList" in gates
+        self.partitionable_devices = "DRAPartitionableDevices" in gates
+        self.device_taints = "DRADeviceTaints" in gates
+        self.device_binding_and_status = (
+            "DRADeviceBindingConditions" in gates and "DRAResourceClaimDeviceStatus" in gates
+        )
+        self.consumable_capacity = "DRAConsumableCapacity" in gates
+        self.device_taint_rules = "DRADeviceTaintRules" in gates
+        self.compatibility_groups = "DRADeviceCompatibilityGroups" in gates
+        self.derived_attributes = "DRADerivedAttributes" in gates
+        self.optional_node_operations = OPTIONAL_NODE_OPERATIONS in gates
+        self.list_type_attributes = "DRAListTypeAttributes" in gates
+        self.release = gates.release
+        self.capacity_rules = CapacityRules(
+            "DRAFractionalCapacityRange" in gates, gates.release.checks_capacity_amounts
+        )
 
     @property
     def needs_non_stable_allocator(self) -> bool:
@@ -91,22 +94,3 @@ class Features(NamedTuple):
         if not operations or not self.needs_experimental_allocator:
             return True
         return self.optional_node_operations and OPTIONAL_NODE_OPERATIONS in node.status.declared_features
-
-
-def make_features(gates: FeatureGates) -> Features:
-    """Return the features that *gates* enable."""
-    return Features(
-        admin_access="DRAAdminAccess" in gates,
-        prioritized_list="DRAPrioritizedList" in gates,
-        partitionable_devices="DRAPartitionableDevices" in gates,
-        device_taints="DRADeviceTaints" in gates,
-        device_binding_and_status="DRADeviceBindingConditions" in gates and "DRAResourceClaimDeviceStatus" in gates,
-        consumable_capacity="DRAConsumableCapacity" in gates,
-        device_taint_rules="DRADeviceTaintRules" in gates,
-        compatibility_groups="DRADeviceCompatibilityGroups" in gates,
-        derived_attributes="DRADerivedAttributes" in gates,
-        optional_node_operations=OPTIONAL_NODE_OPERATIONS in gates,
-        list_type_attributes="DRAListTypeAttributes" in gates,
-        release=gates.release,
-        capacity_rules=CapacityRules("DRAFractionalCapacityRange" in gates, gates.release.checks_capacity_amounts),
-    )

@@ -24,7 +24,7 @@ from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.dra.allocator import ALLOCATOR_KEY, Allocator
 from extender.dra.cel.environment import CompileError, EvaluationError
-from extender.dra.features import Features, make_features
+from extender.dra.features import Features
 from extender.dra.resource_slices import CompiledSlice, NodeSelection, SliceDevice
 from extender.framework.plugin_args import PluginArgs
 from extender.plugin_parts.scored_resources import ResourceSpec, ScoredResource
@@ -174,7 +174,7 @@ class DeviceBackedResourceBuilder:
             position for position, spec in enumerate(specs) if is_dra_extended_resource(spec.name)
         ]
         has_devices = "DRAExtendedResource" in args.gates
-        self._counter = DeviceCounter(make_features(args.gates), args.shared_state) if has_devices else None
+        self._counter = DeviceCounter(Features(args.gates), args.shared_state) if has_devices else None
         self.read_kinds: tuple[type[KubernetesObject], ...] = (
             (ResourceSlice, ResourceClaim) if self._counter and self._extended_resource_positions else ()
         )

@@ -56,7 +56,7 @@ from extender.cycle.post_filter import FailedAttempt
 from extender.dra.allocated_devices import is_extended_resource_claim
 from extender.dra.allocation_results import build_allocation_results
 from extender.dra.allocator import ALLOCATOR_KEY, Allocator
-from extender.dra.features import make_features
+from extender.dra.features import Features
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.events import ClusterEventWithHint
 from extender.framework.extension_points import DependsOn, PostFilterResult, PreBindPreFlightResult, PreFilterResult
@@ -108,7 +108,7 @@ class DynamicResources:
         self._binding_conditions_enabled = are_binding_conditions_enabled(gates)
         self._workload_claims = "DRAWorkloadResourceClaims" in gates
         self._resources_options = make_pod_resources_options(gates) if "DRANodeAllocatableResources" in gates else None
-        self._features = make_features(gates)
+        self._features = Features(gates)
         self._clock = clock or SystemClock()
         self.read_kinds = (DeviceTaintRule,) if self._features.device_taint_rules else ()
         # All profiles share one allocator with its in-flight allocations.

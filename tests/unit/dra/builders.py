@@ -9,7 +9,7 @@ from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, Release
 from extender.dra.allocator import Allocator, NodeAllocation
-from extender.dra.features import make_features
+from extender.dra.features import Features
 from tests.build import make_cluster, make_node, make_object
 
 DRIVER = "gpu.example.com"
@@ -121,7 +121,7 @@ def make_allocated_claim(name: str, allocated: Sequence[str | Raw], **status: An
 
 def make_allocator(gates: Mapping[str, bool] | None = None, release: Release = RELEASE_1_36) -> Allocator:
     """Build an allocator with the system clock."""
-    return Allocator(make_features(FeatureGates(gates, release)), SystemClock())
+    return Allocator(Features(FeatureGates(gates, release)), SystemClock())
 
 
 def make_cluster_with_devices(case: Raw) -> Cache:

@@ -10,7 +10,7 @@ from extender.api.kinds.devices import DeviceClaimConfiguration
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37
 from extender.dra.allocation_results import build_allocation_results
-from extender.dra.features import make_features
+from extender.dra.features import Features
 from tests.unit.dra.builders import make_allocator, make_claim, make_cluster_with_devices
 
 PARAMETERS = {"driver": "gpu.example.com", "parameters": {"mode": "fast"}}
@@ -50,7 +50,7 @@ def test_a_configuration_for_all_requests_names_none_since_1_37(
         allocator.sync(snapshot)
         allocation = allocator.allocate(allocator.prepare([claim]), snapshot.nodes[0])
         assert allocation is not None
-        features = make_features(FeatureGates(release=release))
+        features = Features(FeatureGates(release=release))
         (result,) = build_allocation_results([claim], allocation, "n", features, lambda: "id")
         assert [(entry.source, entry.requests) for entry in result.devices.config] == [("FromClaim", n) for n in names]
 
@@ -69,6 +69,6 @@ def test_the_experimental_allocator_copies_the_skipped_operations(gate: str, wan
     allocator.sync(snapshot)
     allocation = allocator.allocate(allocator.prepare([claim]), snapshot.nodes[0])
     assert allocation is not None
-    features = make_features(FeatureGates(gates, RELEASE_1_37))
+    features = Features(FeatureGates(gates, RELEASE_1_37))
     (result,) = build_allocation_results([claim], allocation, "n", features, lambda: "id")
     assert result.devices.results[0].skip_node_operations == want

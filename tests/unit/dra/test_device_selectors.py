@@ -10,7 +10,7 @@ from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37
 from extender.dra.allocation_search import match_selectors
 from extender.dra.errors import AllocationError
-from extender.dra.features import make_features
+from extender.dra.features import Features
 from extender.dra.resource_slices import CompiledSlice, SliceDevice, _compile_long, _compile_short
 
 ATTRIBUTES = 'device.attributes["gpu.example.com"]'
@@ -30,7 +30,7 @@ def compile_device(device: dict[str, Any] = DEVICE) -> SliceDevice:
 
 def matches(expression: str, gates: FeatureGates, device: dict[str, Any] = DEVICE) -> bool:
     selector = from_builtins({"cel": {"expression": expression}}, DeviceSelector)
-    return match_selectors(compile_device(device), [selector], "class gpu", make_features(gates))
+    return match_selectors(compile_device(device), [selector], "class gpu", Features(gates))
 
 
 def test_selectors_read_lists_without_the_gate_since_1_37() -> None:

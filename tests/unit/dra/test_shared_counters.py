@@ -8,7 +8,7 @@ from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_37
 from extender.dra.allocated_devices import AllocatedDevices
 from extender.dra.device_pools import PoolDevice
-from extender.dra.features import make_features
+from extender.dra.features import Features
 from extender.dra.resource_slices import SliceDevice
 from extender.dra.shared_counters import CommonGroups, CounterAllocator
 from tests.build import make_cluster, make_node
@@ -65,7 +65,7 @@ def test_a_device_that_is_released_restores_the_groups_before_it() -> None:
     allocator.sync(make_cluster(*make_slices(devices)).snapshot())
     (pool,) = allocator.slice_index.get_pools_for_node(make_node("n1"))
     by_name: dict[str, SliceDevice] = {device.id[2]: device for device in pool.devices}
-    counters = CounterAllocator(AllocatedDevices(consumable_capacity=True), make_features(gates))
+    counters = CounterAllocator(AllocatedDevices(consumable_capacity=True), Features(gates))
     assert counters.consume(by_name["ab"], pool)
     assert counters.consume(by_name["a"], pool)
     assert not counters.consume(by_name["b"], pool)
@@ -92,7 +92,7 @@ def test_the_counters_limit_how_many_devices_may_fit_together() -> None:
     allocator.sync(cluster.snapshot())
     (pool,) = allocator.slice_index.get_pools_for_node(cluster.snapshot().nodes[0])
     by_name = {device.id[2]: PoolDevice(device, pool) for device in pool.devices}
-    counters = CounterAllocator(AllocatedDevices(consumable_capacity=True), make_features(FeatureGates({})))
+    counters = CounterAllocator(AllocatedDevices(consumable_capacity=True), Features(FeatureGates({})))
     assert counters.count_consumable(list(by_name.values())) == 6  # no counters of the pool are known yet
     assert counters.consume(*by_name.pop("none"))
     assert [counters.count_consumable([by_name[name] for name in names]) for names in (
