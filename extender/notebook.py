@@ -46,9 +46,7 @@ class RecordedCluster:
             InputError: there is no such pod.
         """
         recording, setup, runtime = self._cluster.recording, self._cluster.setup, make_offline_runtime(verbose=False)
-        explainer = PodExplainer(
-            recording, PodSelection(pods), setup.profiles, tuple(setup.profiles), runtime, setup.gates
-        )
+        explainer = PodExplainer(recording, PodSelection(pods), setup.profiles, tuple(setup.profiles), runtime)
         values = {
             key: report.to_values()
             for report in explainer.iterate_reports()

@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from extender.analysis.explain import PodExplainer, PodReport
 from extender.analysis.pod_selection import PodSelection
 from extender.analysis.recorded_cluster import Recording
-from extender.config.feature_gates import FeatureGates
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 
@@ -16,7 +15,6 @@ def explain_pods(
     profiles: Mapping[str, Profile],
     scheduler_names: Collection[str],
     runtime: PluginRuntime,
-    gates: FeatureGates | None = None,
 ) -> list[PodReport]:
     """Explain the named pods, or all pending pods if *names* is empty. Each pod uses its scheduler's profile.
 
@@ -30,11 +28,10 @@ def explain_pods(
         profiles: the profiles by scheduler name.
         scheduler_names: the schedulers whose pending pods are explained if *names* is empty.
         runtime: the plugin runtime.
-        gates: the feature gates; None means their default values.
 
     Raises:
         InputError: a pod is unknown, has finished, or is not a pod of a scheduler in *profiles*.
     """
     return list(
-        PodExplainer(recording, PodSelection(tuple(names)), profiles, scheduler_names, runtime, gates).iterate_reports()
+        PodExplainer(recording, PodSelection(tuple(names)), profiles, scheduler_names, runtime).iterate_reports()
     )

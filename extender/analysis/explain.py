@@ -22,7 +22,6 @@ from extender.cache.cache import Cache
 from extender.cache.hypothesis import Hypothesis
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.snapshot import Snapshot
-from extender.config.feature_gates import FeatureGates
 from extender.cycle.explain_pod import PodExplanation, explain_pod
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
@@ -179,7 +178,6 @@ class PodExplainer:
         profiles: Mapping[str, Profile],
         scheduler_names: Collection[str],
         runtime: PluginRuntime,
-        gates: FeatureGates | None = None,
     ) -> None:
         """Load the cluster and select the pods.
 
@@ -189,14 +187,13 @@ class PodExplainer:
             profiles: the profiles by scheduler name.
             scheduler_names: the schedulers whose pending pods are explained if the selection names no pods.
             runtime: the plugin runtime.
-            gates: the feature gates; None means their default values.
 
         Raises:
             InputError: a pod is unknown, has finished, or is not a pod of a scheduler in *profiles*.
         """
         self._recording, self._profiles, self._runtime = recording, profiles, runtime
         self.selection = selection
-        self.cache = load_cache(recording, gates, profiles)
+        self.cache = load_cache(recording, next(iter(profiles.values())).gates, profiles)
         self.groups = self._select_groups(selection, scheduler_names)
         self._pod_group_simulator = PodGroupSimulator(self.cache, profiles, runtime)
         pods_to_explain = (pod for group in self.groups for pod in group)

@@ -105,7 +105,7 @@ def explain(
         # If the configuration comes from the recording, only pods of its first profile are explained.
         scheduler_names = tuple(setup.profiles) if config else (setup.first_profile.scheduler_name,)
         runtime = make_offline_runtime(verbose=verbose)
-        explainer = PodExplainer(cluster.recording, selection, setup.profiles, scheduler_names, runtime, setup.gates)
+        explainer = PodExplainer(cluster.recording, selection, setup.profiles, scheduler_names, runtime)
     _check_nodes(explainer, node or ())
     status = _write_reports(explainer, output, node or (), brief=brief)
     _warn_about_unexplained_pods(

@@ -93,7 +93,7 @@ async def _open_recorded_pages(
     with redirect_plugin_output():
         inputs = read_files(files, input_options)
         setup, runtime = inputs.setup, make_offline_runtime(verbose=verbose)
-        source = RecordedSource(inputs.recording, setup.profiles, runtime, setup.gates, options)
+        source = RecordedSource(inputs.recording, setup.profiles, runtime, options)
         answers = make_answers(source, lambda: setup)
     yield OpenPages(make_app(source, answers=answers))
 

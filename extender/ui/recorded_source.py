@@ -8,7 +8,6 @@ from extender.analysis.pod_selection import ALL_PENDING_PODS
 from extender.analysis.recorded_cluster import Recording, load_cache
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
-from extender.config.feature_gates import FeatureGates
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.ui.page_source import ClusterAccess, PageSource
@@ -25,13 +24,12 @@ class RecordedSource(PageSource):
         recording: Recording,
         profiles: Mapping[str, Profile],
         runtime: PluginRuntime,
-        gates: FeatureGates,
         command_options: str = "",
     ) -> None:
         """Load the recording; the names of its files are the title."""
-        self._recording, self._profiles, self._gates = recording, profiles, gates
+        self._recording, self._profiles = recording, profiles
         self._whole_cache: Cache | None = None
-        self._explainer = PodExplainer(recording, ALL_PENDING_PODS, profiles, tuple(profiles), runtime, gates)
+        self._explainer = PodExplainer(recording, ALL_PENDING_PODS, profiles, tuple(profiles), runtime)
         super().__init__(
             ", ".join(recording.sources),
             self._explainer.cache,
@@ -54,7 +52,8 @@ class RecordedSource(PageSource):
         """Return a copy of the cluster that may be changed. It has the pods of all schedulers."""
         if self._whole_cache is None:
             has_other_pods = any(pod.spec.scheduler_name not in self._profiles for pod in self.list_pods())
-            self._whole_cache = load_cache(self._recording, self._gates) if has_other_pods else self._explainer.cache
+            gates = next(iter(self._profiles.values())).gates
+            self._whole_cache = load_cache(self._recording, gates) if has_other_pods else self._explainer.cache
         return self._whole_cache.fork()
 
     def list_pods_of_other_schedulers(self) -> Sequence[Pod]:

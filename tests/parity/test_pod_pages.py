@@ -33,9 +33,9 @@ def test_the_page_of_each_pod_agrees_with_the_command_line(name: str, tmp_path: 
     printed = {
         report.explanation.pod.key: msgspec.json.decode(msgspec.json.encode(report.to_values()))
         for key in golden.read_results(name)
-        for report in explain_pods(recording, [key], setup.profiles, names, runtime, setup.gates)
+        for report in explain_pods(recording, [key], setup.profiles, names, runtime)
     }
-    client = TestClient(make_app(RecordedSource(recording, setup.profiles, runtime, setup.gates)))
+    client = TestClient(make_app(RecordedSource(recording, setup.profiles, runtime)))
 
     for key, want in printed.items():
         document = client.get(f"/ui/data/pods/{key}")

@@ -35,7 +35,7 @@ class LoadedCluster:
     def explainer(self) -> PodExplainer:
         """The explainer of all pods, with its own cache."""
         names = tuple(self.profiles)
-        return PodExplainer(self.recording, ALL_PENDING_PODS, self.profiles, names, self.runtime, self.setup.gates)
+        return PodExplainer(self.recording, ALL_PENDING_PODS, self.profiles, names, self.runtime)
 
     @cached_property
     def cluster(self) -> Cluster:

@@ -16,4 +16,4 @@ def demo_source() -> RecordedSource:
     """The demo's recorded cluster: twelve nodes, 27 assigned and eight pending pods."""
     setup = wiring.build_setup()
     recording = read_recording([str(DEMO)])
-    return RecordedSource(recording, setup.profiles, wiring.make_runtime(), setup.gates, "-f cluster.yaml")
+    return RecordedSource(recording, setup.profiles, wiring.make_runtime(), "-f cluster.yaml")

@@ -59,7 +59,7 @@ def client(demo_source: RecordedSource) -> TestClient:
 def make_client(text: str) -> TestClient:
     setup = wiring.build_setup()
     recording = parse_recording(text.encode(), "cluster.yaml")
-    return TestClient(make_app(RecordedSource(recording, setup.profiles, wiring.make_runtime(), setup.gates)))
+    return TestClient(make_app(RecordedSource(recording, setup.profiles, wiring.make_runtime())))
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def make_source_of_equal_nodes(count: int, spec: str = "", full_nodes: Sequence[
         pod += f"spec: {{nodeName: {name}, containers: [{{name: a, resources: {{requests: {{cpu: 1}}}}}}]}}\n"
     setup = wiring.build_setup()
     recording = parse_recording((nodes + pod).encode(), "nodes.yaml")
-    return RecordedSource(recording, setup.profiles, wiring.make_runtime(), setup.gates)
+    return RecordedSource(recording, setup.profiles, wiring.make_runtime())
 
 
 def test_twenty_candidates_of_preemption_are_shown_the_nominated_node_first() -> None:

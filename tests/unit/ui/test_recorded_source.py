@@ -11,9 +11,7 @@ from extender.ui.recorded_source import RecordedSource
 
 def make_source(text: str) -> RecordedSource:
     setup = wiring.build_setup()
-    return RecordedSource(
-        parse_recording(text.encode(), "cluster.yaml"), setup.profiles, wiring.make_runtime(), setup.gates
-    )
+    return RecordedSource(parse_recording(text.encode(), "cluster.yaml"), setup.profiles, wiring.make_runtime())
 
 
 def test_explaining_a_placed_pod_does_not_change_the_cluster(demo_source: RecordedSource) -> None:
