@@ -50,7 +50,7 @@ def list_required_kinds(pod: Pod, profile: Profile) -> list[str]:
 def _iterate_required_kinds(pod: Pod, profile: Profile) -> Iterator[str]:
     plugins = profile.plugins.keys()
     if _CLAIM_PLUGINS & plugins and pod.spec.volumes:
-        yield from CLAIM_KINDS if _uses_claims(pod) else ()
+        yield from CLAIM_KINDS if any(map(find_pvc_use, pod.spec.volumes)) else ()
         yield from _ATTACHMENT_KINDS
     if "DynamicResources" in plugins:
         yield from _iterate_device_kinds(pod)
@@ -97,10 +97,6 @@ def _iterate_spreading_kinds(pod: Pod) -> Iterator[str]:
     owner = pod.metadata.controller
     if owner is not None and owner.kind in _SPREADING_CONTROLLERS:
         yield owner.kind
-
-
-def _uses_claims(pod: Pod) -> bool:
-    return any(find_pvc_use(volume) is not None for volume in pod.spec.volumes)
 
 
 def _requests_extended_resource(pod: Pod) -> bool:

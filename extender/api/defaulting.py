@@ -203,7 +203,9 @@ def default_pod_level_resources(spec: PodSpec) -> ResourceRequirements | None:
 
 def _default_limits(spec: PodSpec, resources: ResourceRequirements) -> ResourceList:
     limits = dict(resources.limits)
-    for name, amount in _format(sum_containers(Pod(spec=spec), _get_limits, {})).items():
+    for name, amount in _format(
+        sum_containers(Pod(spec=spec), lambda container: parse_resources(container.resources.limits), {})
+    ).items():
         if is_hugepages_resource(name) and name not in resources.requests:
             limits.setdefault(name, amount)
     return limits
@@ -218,10 +220,6 @@ def _default_requests(spec: PodSpec, requests: ResourceList, limits: ResourceLis
         if is_pod_level_resource(name):
             defaulted_requests.setdefault(name, limit)
     return defaulted_requests
-
-
-def _get_limits(container: Container) -> Quantities:
-    return parse_resources(container.resources.limits)
 
 
 def _format(quantities: Quantities) -> ResourceList:

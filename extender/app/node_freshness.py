@@ -46,7 +46,8 @@ class NodeFreshness:
         again, because its first events may not have arrived yet. For the same reason nodes are read for
         `RECOVERY_SECONDS` after a failure.
         """
-        if not self._is_stale() and not self._is_recovering():
+        is_recovering = self.clock.monotonic() - self.get_reflector().recovered_at < RECOVERY_SECONDS
+        if not self._is_stale() and not is_recovering:
             return ""
         deadline = self.clock.monotonic() + WAIT_SECONDS
         while self._is_stale() and self.clock.monotonic() < deadline:
@@ -56,9 +57,6 @@ class NodeFreshness:
     def _is_stale(self) -> bool:
         reflector = self.get_reflector()
         return bool(reflector.last_error) and reflector.compute_staleness(self.clock.monotonic()) > MAX_AGE_SECONDS
-
-    def _is_recovering(self) -> bool:
-        return self.clock.monotonic() - self.get_reflector().recovered_at < RECOVERY_SECONDS
 
     async def _compare_with_api_server(self, node_name: str) -> str:
         try:

@@ -148,7 +148,7 @@ class StandaloneScheduler:
             return None
         election = Election(settings, self.identity)
         elector = LeaderElector(election, Writer(self._election_transport), self._clock, self._rng.random)
-        elector.on_new_leader = _log_new_leader
+        elector.on_new_leader = lambda identity: log.info("new leader elected", extra={"identity": identity})
         return elector
 
     def _make_broadcaster(self, scheduler_name: str) -> EventBroadcaster:
@@ -254,10 +254,6 @@ class StandaloneScheduler:
             await asyncio.sleep(0.02)
         for broadcaster in self.broadcasters.values():
             await broadcaster.drain(max(0.0, deadline - self._clock.monotonic()))
-
-
-def _log_new_leader(identity: str) -> None:
-    log.info("new leader elected", extra={"identity": identity})
 
 
 def _raise_task_error(tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -106,12 +106,9 @@ def _make_health_checks(scheduler: StandaloneScheduler) -> tuple[dict[str, Healt
 
         election_checks = {"leaderElection": describe_lease_error}
 
-    def describe_sync_error() -> str:
-        return "" if scheduler.informers.synced else "handlers are not fully synchronized"
-
     readiness_checks = {
         **election_checks,
-        "sched-handler-sync": describe_sync_error,
+        "sched-handler-sync": lambda: "" if scheduler.informers.synced else "handlers are not fully synchronized",
         "informer-sync": scheduler.informers.describe_staleness,
     }
     return readiness_checks, election_checks

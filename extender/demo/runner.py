@@ -21,7 +21,7 @@ from extender.basics.clock import SystemClock
 from extender.client.kubeconfig import CredentialSource
 from extender.demo.scenario import DemoSize, Scenario, build_scenario, run_scenario
 from extender.demo.screen import Screen, format_entry, format_summary
-from extender.demo.timeline import Timeline, TimelineEntry
+from extender.demo.timeline import Timeline
 from extender.fake_apiserver.kubelets import KubeletTiming
 from extender.fake_apiserver.server import FakeApiServer
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
@@ -184,7 +184,7 @@ async def _show_screen(screen: Screen, console: Console) -> AsyncIterator[None]:
     if not console.is_terminal:
         for text in (screen.title, *screen.footer):
             console.print(text, soft_wrap=True, highlight=False)
-        screen.timeline.on_entry = lambda entry: _print_entry(console, entry)
+        screen.timeline.on_entry = lambda entry: console.print(format_entry(entry), soft_wrap=True, highlight=False)
         yield
         return
     screen.timeline.on_entry = screen.add_entry
@@ -200,10 +200,6 @@ async def _draw(live: Live) -> None:
     while True:
         live.refresh()
         await asyncio.sleep(_REFRESH_SECONDS)
-
-
-def _print_entry(console: Console, entry: TimelineEntry) -> None:
-    console.print(format_entry(entry), soft_wrap=True, highlight=False)
 
 
 @contextlib.contextmanager

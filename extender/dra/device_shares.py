@@ -79,7 +79,10 @@ class DeviceShares:
         self._sync()
         taken: dict[_DeviceKey, int] = {}
         for result in results:
-            resource, device = self._resources.get(result.driver), self._devices.get(_make_id(result))
+            resource, device = (
+                self._resources.get(result.driver),
+                self._devices.get((result.driver, result.pool, result.device)),
+            )
             if resource is None or device is None or result.admin_access:
                 continue
             consumed = result.consumed_capacity.get(resource)
@@ -136,10 +139,6 @@ class DeviceShares:
         slices = self._allocator.slice_index.slices.values()
         self._devices = {device.id: device for part in slices for device in part.devices}
         self._counter_totals = {(part.pool_id, name): amounts for part in slices for name, amounts in part.counter_sets}
-
-
-def _make_id(result: DeviceRequestAllocationResult) -> DeviceId:
-    return result.driver, result.pool, result.device
 
 
 def _is_measured(device: SliceDevice, resource: str) -> bool:

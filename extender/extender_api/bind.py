@@ -144,7 +144,7 @@ class BindVerb:
 
     async def _bind(self, args: BindingArgs) -> str:
         pod = await self.api.pod(args.pod_namespace, args.pod_name)
-        if _is_already_bound(pod, args):
+        if pod is not None and (pod.metadata.uid, pod.spec.node_name) == (args.pod_uid, args.node):
             return "already"
         self.end_assumption(args.pod_uid)
         pending_pod = self._check_pod(pod, args)
@@ -281,7 +281,3 @@ def _raise_unless_ok(status: Status | None) -> None:
     """Raise `BindingError` unless *status* is a success; a Permit plugin that waits is a rejection too."""
     if status is not None and not status.is_success:
         raise BindingError(status)
-
-
-def _is_already_bound(pod: Pod | None, args: BindingArgs) -> bool:
-    return pod is not None and (pod.metadata.uid, pod.spec.node_name) == (args.pod_uid, args.node)

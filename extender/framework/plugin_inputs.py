@@ -6,7 +6,7 @@ methods of the subclass receive read-only inputs. The `state` of a cycle belongs
 
 import inspect
 import types
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -188,10 +188,6 @@ def _make_pods_read_only(pods: Sequence[PodInfo]) -> tuple[PodInfo, ...]:
     return tuple(map(ReadOnlyPodInfo, pods))
 
 
-def _make_assigned_pods_read_only(pods: Collection[AssignedPodInfo]) -> tuple[AssignedPodInfo, ...]:
-    return tuple(map(ReadOnlyAssignedPodInfo, pods))
-
-
 def _copy_members(members: PodGroupMembers) -> PodGroupMembers:
     pending = {uid: copy_read_only(pod) for uid, pod in members.pending.items()}
     return PodGroupMembers(pending, {uid: ReadOnlyAssignedPodInfo(pod) for uid, pod in members.assigned.items()})
@@ -221,7 +217,7 @@ _SNAPSHOT_CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "names": lambda names: ReadOnlySequence(names, str),
     "changed_rows": make_array_read_only,
     "pods_on": lambda pods: ReadOnlyMapping(pods, ReadOnlyAssignedPodInfo),
-    "pods_by_row": lambda pods_by_row: list(map(_make_assigned_pods_read_only, pods_by_row)),
+    "pods_by_row": lambda pods_by_row: [tuple(map(ReadOnlyAssignedPodInfo, pods)) for pods in pods_by_row],
     "assigned_pods": lambda pods: list(map(ReadOnlyAssignedPodInfo, pods)),
     "nominated_pods": _make_pods_read_only,
     "nominated_pods_by_node": lambda pods_by_node: ReadOnlyMapping(pods_by_node, _make_pods_read_only),

@@ -52,7 +52,12 @@ async def call_extenders(
     candidates: Sequence[Candidate] = plan.candidates
     for extender in preempting_extenders:
         try:
-            offered_victims = {candidate.node_name: _convert_to_node_victims(candidate) for candidate in candidates}
+            offered_victims = {
+                candidate.node_name: NodeVictims(
+                    [victim.pod_with_node_name for victim in candidate.victims], candidate.num_pdb_violations
+                )
+                for candidate in candidates
+            }
             accepted_victims = await extender.preempt(pod, offered_victims)
             reviewed_candidates = [
                 convert_to_candidate(extender.name, node, victims, snapshot)
@@ -74,10 +79,6 @@ async def call_extenders(
     if status.reasons:  # the message of the plugin names the node and the number of victims
         status = replace(status, reasons=(f"{_PREFIX}{describe_placement(new_plan.best_candidate)}",))
     return PostFilterResult(status, new_plan.best_candidate.node_name, new_plan)
-
-
-def _convert_to_node_victims(candidate: Candidate) -> NodeVictims:
-    return NodeVictims([victim.pod_with_node_name for victim in candidate.victims], candidate.num_pdb_violations)
 
 
 def convert_to_candidate(extender: str, node: str, victims: MetaVictims, snapshot: Snapshot) -> Candidate:

@@ -98,7 +98,10 @@ def make_diagnostics_app(diagnostics: DiagnosticsService) -> FastAPI:
     app.add_api_route("/metrics/resources", _make_resource_metrics_handler(diagnostics), methods=["GET", "DELETE"])
     app.add_api_route("/configz", _make_configz_handler(diagnostics))
     app.add_api_route("/statusz", _make_statusz_handler(diagnostics))
-    app.add_api_route("/flagz", _make_flagz_handler(diagnostics))
+    flagz = _make_zpage_handler(
+        "Flagz", lambda: format_flags(diagnostics.flags), lambda: {"flags": dict(diagnostics.flags)}
+    )
+    app.add_api_route("/flagz", flagz)
     app.add_api_route(EXPLAIN_PATH, make_explain_handler(diagnostics.explain))
     add_verbosity_route(app, diagnostics.set_verbosity)
     return app
@@ -153,12 +156,6 @@ def _make_statusz_handler(diagnostics: DiagnosticsService) -> Handler:
 
     return _make_zpage_handler(
         "Statusz", lambda: format_status(diagnostics.process_info, PATHS, time.time()), build_values
-    )
-
-
-def _make_flagz_handler(diagnostics: DiagnosticsService) -> Handler:
-    return _make_zpage_handler(
-        "Flagz", lambda: format_flags(diagnostics.flags), lambda: {"flags": dict(diagnostics.flags)}
     )
 
 

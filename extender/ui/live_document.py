@@ -130,7 +130,7 @@ class DecisionsDocumentMaker:
             {
                 "rate": f"{rates[-1]:.0f} in the last second, {sum(rates):.0f} in the last minute",
                 "duration": f"{mean_duration:.1f} ms on average in the last minute" if attempt_count else "no attempt",
-                "plugins": _describe_plugins(plugin_rows),
+                "plugins": "in the last minute, per attempt" if plugin_rows else "no attempt in the last minute",
                 "rate-top": f"{max(rates):.0f}",
                 "duration-top": f"{max(durations):.1f} ms",
                 "cache-age-top": f"{max(self._cache_ages, default=0.0):.1f} s",
@@ -163,10 +163,6 @@ def _make_plugin_rows(counts: Sequence[AttemptCounts], attempt_count: int) -> li
         ]
         for plugin, seconds in ordered[:_MAX_PLUGIN_ROWS]
     ]
-
-
-def _describe_plugins(rows: Sequence[Sequence[LiveCell]]) -> str:
-    return "in the last minute, per attempt" if rows else "no attempt in the last minute"
 
 
 def _format_slowest_plugins(attempt: AttemptRecord) -> str:

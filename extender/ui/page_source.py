@@ -129,7 +129,8 @@ class PageSource:
         profiles = self._get_profiles()
         pods = list_pending_pods(self._cache, profiles)
         waiting_pods = group_alike_pods(pods, self._cache.make_pod_info, profiles)
-        other_pods = list_pending_pods(self._cache, self._list_other_schedulers(profiles))
+        scheduler_names = {pod.spec.scheduler_name for pod in self._cache.pending_pods.values()}
+        other_pods = list_pending_pods(self._cache, scheduler_names - profiles.keys())
         with self._cache.read() as snapshot:
             values = make_value_visible(make_cluster_document(snapshot))
             revisions = [snapshot.revision(kind) for kind in KINDS.values()]
@@ -142,9 +143,6 @@ class PageSource:
         return replace(
             state, number=last_state.number + 1, version=last_state.version + (not _is_same(state, last_state))
         )
-
-    def _list_other_schedulers(self, profiles: Mapping[str, Profile]) -> set[str]:
-        return {pod.spec.scheduler_name for pod in self._cache.pending_pods.values()} - profiles.keys()
 
     def get_state_id(self) -> int:
         """Return the number of the state that the pages Cluster and Waiting pods show; equal only for equal states."""

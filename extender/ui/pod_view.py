@@ -202,7 +202,8 @@ def _make_headline(report: PodReport, values: Mapping[str, Any], state: str) -> 
     node_count = format_count(len(report.explanation.node_names), "node")
     match state:
         case "placed":
-            return "; ".join([f"is on node {values['assigned']['node']}", *_list_lines_about_assigned_node(report)])
+            lines = report.assigned_node.format_lines() if report.assigned_node is not None else []
+            return "; ".join([f"is on node {values['assigned']['node']}", *lines])
         case "gated":
             return f"is not enqueued, because of {values['preEnqueue']['plugin']}"
         case "failed":
@@ -214,7 +215,3 @@ def _make_headline(report: PodReport, values: Mapping[str, Any], state: str) -> 
         return f"fits on {len(values['feasible'])} of {node_count}, but its pod group waits"
     summary = summarize_rejections(report.explanation)
     return f"fits on none of {node_count}" + (f": {summary}" if summary else "")
-
-
-def _list_lines_about_assigned_node(report: PodReport) -> list[str]:
-    return report.assigned_node.format_lines() if report.assigned_node is not None else []

@@ -17,7 +17,6 @@ from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim, 
 from extender.cache.snapshot import Snapshot
 from extender.cycle.explain_pod import PodExplanation
 from extender.cycle.score import Ranking
-from extender.framework.status import Status
 from extender.preemption.plan import Candidate
 from extender.volumes.claims import (
     BIND_COMPLETED,
@@ -57,8 +56,9 @@ def format_explanation(
         warnings: the lines about objects that are not recorded.
     """
     diagnosis = explanation.diagnosis
-    if explanation.pre_enqueue_status is not None:
-        lines = _format_pre_enqueue_lines(explanation.pre_enqueue_status)
+    status = explanation.pre_enqueue_status
+    if status is not None:
+        lines = [f"  is not enqueued, because of {status.plugin}: {status.message}"]
     elif diagnosis is None or diagnosis.error is not None:
         lines = [_ERROR_LINE, f"  {explanation.message}"]
     elif diagnosis.has_feasible_node:
@@ -78,10 +78,6 @@ def _format_title(key: str, assigned_node: AssignedNode | None, alike_pods: Sequ
         return f"Pod {key}"
     names = join_first(alike_pods, _MAX_ALIKE_PODS)
     return f"Pod {key} and {format_count(len(alike_pods), 'pod')} like this: {names}"
-
-
-def _format_pre_enqueue_lines(status: Status) -> list[str]:
-    return [f"  is not enqueued, because of {status.plugin}: {status.message}"]
 
 
 def _format_infeasible_lines(explanation: PodExplanation, snapshot: Snapshot) -> list[str]:
@@ -239,7 +235,7 @@ def format_preemption_lines(explanation: PodExplanation) -> list[str]:
     ties_text = f", one of {len(plan.tied_nodes)} equally good nodes" if len(plan.tied_nodes) > 1 else ""
     other_candidates = sorted(
         (candidate for candidate in plan.candidates if candidate.node_name != best_candidate.node_name),
-        key=_make_candidate_sort_key,
+        key=lambda candidate: (candidate.num_pdb_violations, len(candidate.victims), candidate.node_name),
     )
     rows = [
         ("NODE", "EVICTED", "PDB VIOLATIONS", "VICTIMS"),
@@ -253,10 +249,6 @@ def format_preemption_lines(explanation: PodExplanation) -> list[str]:
         *format_table(rows, right_aligned=[1, 2], indent="    "),
         *([f"    also possible on {format_count(omitted_count, 'other node')}"] if omitted_count > 0 else []),
     ]
-
-
-def _make_candidate_sort_key(candidate: Candidate) -> tuple[int, int, str]:
-    return candidate.num_pdb_violations, len(candidate.victims), candidate.node_name
 
 
 def _make_candidate_row(candidate: Candidate) -> tuple[str, ...]:

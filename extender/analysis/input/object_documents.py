@@ -207,7 +207,7 @@ class _EntryReader:
         kind_and_version = self._parse_kind_and_version(position, head.kind or kind, head.api_version or version)
         if isinstance(kind_and_version, InputErrorLine):
             yield kind_and_version
-        elif _is_list(kind_and_version[0], head.items is not _NULL):
+        elif kind_and_version[0] == "List" or (kind_and_version[0].endswith("List") and head.items is not _NULL):
             yield from self._read_list(head, position, *kind_and_version)
         elif kind_and_version[0] == CONFIG_KIND:
             yield from self._read_config(position, self._decode(position, value))
@@ -329,10 +329,6 @@ def _list_items(items: msgspec.Raw | Any) -> list[Any] | None:
 
 def _are_texts(values: Any, container: type[list[Any]] | type[dict[Any, Any]]) -> bool:
     return isinstance(values, container) and all(isinstance(value, str) for value in values)
-
-
-def _is_list(kind: str, has_items: bool) -> bool:
-    return kind == "List" or (kind.endswith("List") and has_items)
 
 
 def _get_item_kind_and_version(kind: str, version: str) -> tuple[str, str]:

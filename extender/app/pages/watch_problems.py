@@ -24,7 +24,8 @@ def list_watch_problems(informers: Informers, clock: Clock) -> list[str]:
     lines = [f"not complete yet: {_name_kinds(unread)} are being read"] if unread else []
     for reflector in informers.reflectors.values():
         plural, error = _get_plural(reflector), reflector.last_error
-        if not error or _is_not_served(reflector):
+        is_not_served = reflector.is_optional and reflector.synced.is_set() and not reflector.counts.lists
+        if not error or is_not_served:
             continue
         failure = error.removeprefix(f"{plural}: ")
         if not reflector.synced.is_set():
@@ -55,10 +56,6 @@ def _describe_failure(reflector: Reflector[Any], failure: str) -> str:
         verbs = 'verb "watch"' if reflector.synced.is_set() else 'verbs "list" and "watch"'
         return f"grant the {verbs} on {_get_plural(reflector)} ({failure})"
     return failure or "not read yet"
-
-
-def _is_not_served(reflector: Reflector[Any]) -> bool:
-    return reflector.is_optional and reflector.synced.is_set() and not reflector.counts.lists
 
 
 def _get_plural(reflector: Reflector[Any]) -> str:

@@ -98,10 +98,6 @@ def _get_substring(text: str, start: int, end: int | None = None) -> str:
     return text[start:end]
 
 
-def _get_character(text: str, position: int) -> str:
-    return _get_substring(text, position)[:1]
-
-
 def _merge_maps(maps: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:
     merged_map: dict[Any, Any] = {}
     for entries in maps:
@@ -133,7 +129,7 @@ LISTS: Final = (
     Function("__lastIndexOf", "int", ("string", "list(dyn)"), True, _find_last_index_in_string),
     Function("__substring", "string", ("string", "int"), True, _get_substring),
     Function("__substring", "string", ("string", "int", "int"), True, _get_substring),
-    Function("__charAt", "string", ("string", "int"), True, _get_character),
+    Function("__charAt", "string", ("string", "int"), True, lambda text, position: _get_substring(text, position)[:1]),
     Function("__mergeMaps", "map(dyn, dyn)", ("list(map(dyn, dyn))",), False, _merge_maps),
     Function("__spend", "bool", ("int",), False, COST_METER.spend),
 )

@@ -68,17 +68,13 @@ def _compile_programs() -> tuple[Any, Any]:
 def _evaluate(program: Any, text: str, pattern: str, replacement: str = "") -> Any:
     COST_METER.spend(-(-len(text) // _STRING_FACTOR) * max(1, -(-len(pattern) // _PATTERN_FACTOR)))
     spend_pattern(pattern)
-    result = program.eval(data={"text": text, "pattern": _remove_captures(pattern), "replacement": replacement})
+    non_capturing = _SYNTAX.sub(lambda match: "(?:" if match["open"] else match.group(), pattern)
+    result = program.eval(data={"text": text, "pattern": non_capturing, "replacement": replacement})
     value = result.value()
     if str(result.type()) == "ERROR":
         _, _, message = str(value).partition(": ")
         raise ValueError(message)
     return value
-
-
-def _remove_captures(pattern: str) -> str:
-    """Make all groups of *pattern* non-capturing."""
-    return _SYNTAX.sub(lambda match: "(?:" if match["open"] else match.group(), pattern)
 
 
 def find(text: str, pattern: str) -> str:

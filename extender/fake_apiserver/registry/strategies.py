@@ -59,10 +59,6 @@ def _prepare_service(service: Object) -> Object:
     return {**service, "spec": spec, "status": {"loadBalancer": {}}}
 
 
-def _prepare_resource_claim(claim: Object) -> Object:
-    return {**claim, "spec": _set_device_defaults(claim.get("spec") or {}), "status": {}}
-
-
 def _prepare_resource_claim_template(template: Object) -> Object:
     template_spec = template.get("spec") or {}
     return {**template, "spec": {**template_spec, "spec": _set_device_defaults(template_spec.get("spec") or {})}}
@@ -113,7 +109,7 @@ _PREPARE_FOR_CREATE: Final[Mapping[str, Callable[[Object], Object]]] = {
     "Node": _prepare_node,
     "ReplicaSet": _prepare_replicated_workload,
     "ReplicationController": _prepare_replicated_workload,
-    "ResourceClaim": _prepare_resource_claim,
+    "ResourceClaim": lambda claim: {**claim, "spec": _set_device_defaults(claim.get("spec") or {}), "status": {}},
     "ResourceClaimTemplate": _prepare_resource_claim_template,
     "Service": _prepare_service,
     "StatefulSet": _prepare_replicated_workload,

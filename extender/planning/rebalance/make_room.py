@@ -72,12 +72,9 @@ def make_room(
         else:
             steps += proof.steps
     # A later step may place a pod for which no plan was found.
-    waiting = tuple(entry for entry in unplaced if not _is_placed(simulator, targets, entry[0]))
+    placed = {pod.key for pod in targets if simulator.is_placed(pod)}
+    waiting = tuple(entry for entry in unplaced if entry[0] not in placed)
     return RoomPlan(tuple(pod.key for pod in targets), Proof(tuple(steps)), waiting, is_complete, placed_before)
-
-
-def _is_placed(simulator: MoveSimulator, pods: Sequence[Pod], key: str) -> bool:
-    return any(simulator.is_placed(pod) for pod in pods if pod.key == key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ class _ClaimBinding:
         self.status_body["metadata"] = version
         self.status_body["status"] = {
             "reservedFor": to_builtins(status.reserved_for),
-            **_make_allocation_patch(allocation),
+            **({} if allocation is None else {"allocation": to_builtins(allocation)}),
         }
         return msgspec.structs.replace(claim, status=status)
 
@@ -154,10 +154,6 @@ def _add_timestamp(allocation: AllocationResult | None, now: float | None) -> Al
     if allocation is None or allocation.allocation_timestamp is not None or now is None:
         return allocation
     return msgspec.structs.replace(allocation, allocation_timestamp=datetime.fromtimestamp(int(now), UTC))
-
-
-def _make_allocation_patch(allocation: AllocationResult | None) -> dict[str, Any]:
-    return {} if allocation is None else {"allocation": to_builtins(allocation)}
 
 
 def _name_extended_resource_claim(state_data: StateData, claim: ResourceClaim) -> ResourceClaim:

@@ -164,7 +164,7 @@ class NodeResourcesCheck:
         device_results = {
             claim.metadata.name: results
             for claim, results in zip(claims, allocation.device_results if allocation else (), strict=True)
-            if _has_mappings(results)
+            if any(result.device.device.node_allocatable_resource_mappings for result in results)
         }
         if not device_results:
             return None
@@ -289,10 +289,6 @@ def _to_used_device(result: DeviceResult) -> UsedDevice:
         parsed = parse_formatted(amount.text)
         consumed[name] = parsed._replace(format=Format.BINARY) if amount.rounded else parsed
     return UsedDevice(result.device.device, consumed)
-
-
-def _has_mappings(device_results: Iterable[DeviceResult]) -> bool:
-    return any(result.device.device.node_allocatable_resource_mappings for result in device_results)
 
 
 def _compute_mapped_amount(

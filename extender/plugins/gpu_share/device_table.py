@@ -204,7 +204,8 @@ class DeviceTable:
         free = np.zeros((len(rows), devices.free.shape[1]), dtype=np.int64)
         kinds, memory, claimed = np.zeros((3, len(rows)), dtype=np.int64)
         for position, (row, count) in enumerate(zip(rows.tolist(), counts.tolist(), strict=True)):
-            if claimed_milli := self._measure_claimed(snapshot.nodes[row]):
+            claimed_gpus = self._claimed_gpus
+            if claimed_gpus is not None and (claimed_milli := claimed_gpus.measure(snapshot.nodes[row])):
                 counts[position] = len(claimed_milli)
                 free[position, : len(claimed_milli)] = claimed_milli
                 kinds[position] = _find_kinds_of_shares(claimed_milli)
@@ -220,9 +221,6 @@ class DeviceTable:
         devices.free[positions], devices.device_count[positions], devices.request_kinds[positions] = free, counts, kinds
         devices.cpu[positions] = view.allocatable(cpu) - view.requested(cpu)
         devices.memory[positions], devices.claimed[positions] = memory, claimed
-
-    def _measure_claimed(self, node: Node) -> tuple[int, ...]:
-        return () if self._claimed_gpus is None else self._claimed_gpus.measure(node)
 
     def _find_models(self, view: NodeView) -> IntArray:
         value_ids = view.label_value_ids(GPU_MODEL)

@@ -236,7 +236,8 @@ class GpuShare:
     def score(self, pod: PodInfo, nodes: NodeView, state: PreFilterState) -> IntArray:
         """Return the score of the policy for each node."""
         if self._policy == RANDOM:
-            return hash_nodes(nodes.take(self._get_node_hashes(nodes.snapshot)), self._hash_pod(pod))
+            pod_hash = crc32(f"{self._args.seed}/{pod.uid}".encode())
+            return hash_nodes(nodes.take(self._get_node_hashes(nodes.snapshot)), pod_hash)
         devices = self._device_table.get(nodes)
         if state.has_claims and state.request == NO_GPU and self._claimed_gpus is not None:
             return self._score_claims(pod, nodes, devices, state)
@@ -282,9 +283,6 @@ class GpuShare:
             hashes = np.array([crc32(name.encode()) for name in snapshot.names], dtype=np.int64)
             self._versioned_node_hashes = snapshot.row_map_version, hashes
         return self._versioned_node_hashes[1]
-
-    def _hash_pod(self, pod: PodInfo) -> int:
-        return crc32(f"{self._args.seed}/{pod.uid}".encode())
 
     # -- Reserve and PreBind
 
