@@ -101,6 +101,8 @@ def _serve_stdio(server: Any) -> None:
     except BaseExceptionGroup as group:
         if group.split(BrokenPipeError)[1] is not None:
             raise
+        # From Python 3.13, the library's writer, which cannot be flushed any more, would print this error again.
+        sys.unraisablehook = lambda _: None
         raise typer.Exit(_FAILED) from group
 
 
