@@ -166,6 +166,10 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "256": (selector_counts._MAX_UNUSED_LISTS, 256),
         "4,096": (affinity_terms._MAX_CACHED_LABELS, 4096),
     },
+    "Updates of the counts of a selector that no pod reads; selectors in the lists of all labels of pods together": {
+        "512": (selector_counts._MAX_UNREAD_UPDATES, 512),
+        "4,194,304": (selector_counts._MAX_LISTED_MATCHERS, 4_194_304),
+    },
     "Arrays of the counts of an affinity term": {"256 bytes": (8 * node_counts._SPARSE_RATIO, 256)},
     "Cached pairs of labels and affinity terms that match them": {
         "1,048,576": (affinity_terms._MAX_CACHED_MATCHES, 1_048_576),

@@ -6,7 +6,7 @@ A requirement is evaluated against one label value, so callers can evaluate it o
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from extender.api.kinds.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from extender.api.kinds.meta import LabelSelector
@@ -97,6 +97,14 @@ class _RequirementIndex:
         )
 
 
+class _HasLabels(Protocol):
+    @property
+    def labels(self) -> Mapping[str, str]: ...
+
+
+_Labelled = TypeVar("_Labelled", bound=_HasLabels)
+
+
 @dataclass(frozen=True, slots=True)
 class Selector:
     """A compiled label selector: all requirements must hold. Without requirements it matches every object.
@@ -123,6 +131,17 @@ class Selector:
         return not self.matches_nothing and all(
             requirement.matches(labels.get(requirement.key)) for requirement in self.requirements
         )
+
+    def select(self, objects: list[_Labelled]) -> list[_Labelled]:
+        """Return the *objects* that the selector matches, faster than with a call of `matches` for each."""
+        if self.matches_nothing:
+            return []
+        if self._index is not None:
+            return [obj for obj in objects if self._index.matches(obj.labels)]
+        for requirement in self.requirements:
+            key, matches = requirement.key, requirement.matches
+            objects = [obj for obj in objects if matches(obj.labels.get(key))]
+        return objects
 
     @property
     def is_empty(self) -> bool:

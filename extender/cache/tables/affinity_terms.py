@@ -99,12 +99,10 @@ class AffinityTermTable(NodeCountsByKey[AffinityTerm]):
             return ()
         terms = self._terms_by_pod_labels.get(pod_labels)
         if terms is None:
-            labels = dict(pod_labels.labels)
-            namespace_labels = self.namespace_labels.get(pod_labels.namespace, {})
+            namespace, labels = pod_labels.namespace, pod_labels.labels
+            namespace_labels = self.namespace_labels.get(namespace, {})
             terms = tuple(
-                term
-                for term in self._counts
-                if term.pod_selector.matches(pod_labels.namespace, labels, namespace_labels)
+                term for term in self._counts if term.pod_selector.matches(namespace, labels, namespace_labels)
             )
             self._cache_matches(pod_labels, terms)
         return tuple((term, counts) for term in terms if (counts := self._counts[term]).total)

@@ -36,6 +36,7 @@ class NodeCounts:
             Nodes without the label do not count. Only topology keys that were used have an entry.
         total: the number of pods on all rows.
         last_used: the value of the table's use counter at the last use.
+        unread_updates: the number of updates since the last use.
     """
 
     row_counts: IntArray | dict[int, int]
@@ -43,11 +44,12 @@ class NodeCounts:
     domain_counts: dict[str, IntArray] = field(default_factory=dict)
     total: int = 0
     last_used: int = 0
+    unread_updates: int = 0
 
     def fork(self, owner: OwnerToken) -> "NodeCounts":
         """Return a copy that another table owns."""
         domain_counts = {key: counts.copy() for key, counts in self.domain_counts.items()}
-        return NodeCounts(self.row_counts.copy(), owner, domain_counts, self.total, self.last_used)
+        return NodeCounts(self.row_counts.copy(), owner, domain_counts, self.total, self.last_used, self.unread_updates)
 
     def drop_domains(self, keys: set[str]) -> "NodeCounts":
         """Return the counts without the sums by topology *keys*.
@@ -55,7 +57,7 @@ class NodeCounts:
         The result shares `row_counts` with this object. After this call, do not write this object.
         """
         domain_counts = {key: counts for key, counts in self.domain_counts.items() if key not in keys}
-        return NodeCounts(self.row_counts, self.owner, domain_counts, self.total, self.last_used)
+        return NodeCounts(self.row_counts, self.owner, domain_counts, self.total, self.last_used, self.unread_updates)
 
     def add(self, row: int, amount: int, nodes: NodeTable) -> None:
         """Add *amount*, which may be negative, to the number of pods on *row*."""

@@ -1,9 +1,10 @@
 """Select pods by namespace, namespace labels and pod labels."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from extender.api.matching import EVERYTHING, Selector
+from extender.cache.tables.symbols import PodLabels
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,14 @@ class PodSelector:
 
         *namespace_labels* is None for an unknown namespace, which only the empty namespace selector matches.
         """
-        if namespace not in self.namespaces:
-            selector = self.namespace_selector
-            if not (selector.is_empty if namespace_labels is None else selector.matches(namespace_labels)):
-                return False
-        return self.label_selector.matches(labels)
+        return self.matches_namespace(namespace, namespace_labels) and self.label_selector.matches(labels)
+
+    def matches_namespace(self, name: str, labels: Mapping[str, str] | None) -> bool:
+        """Return whether the selector matches pods in the namespace *name* with *labels*, None if it is unknown."""
+        if name in self.namespaces:
+            return True
+        selector = self.namespace_selector
+        return selector.is_empty if labels is None else selector.matches(labels)
 
     def for_incoming_pod(self) -> "PodSelector":
         """Return the selector as upstream evaluates it for a term of the incoming pod.
@@ -77,3 +81,20 @@ class PodMatcher:
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str] | None) -> bool:
         """Return whether all selectors match a pod with *labels* in *namespace*, terminating or not."""
         return all(selector.matches(namespace, labels, namespace_labels) for selector in self.selectors)
+
+    def select(
+        self, pod_labels: Iterable[PodLabels], labels_by_namespace: Mapping[str, Mapping[str, str]]
+    ) -> list[PodLabels]:
+        """Return the *pod_labels* that all selectors match. Each namespace is matched once, because many pods share it.
+
+        *labels_by_namespace* has no entry for an unknown namespace.
+        """
+        selected = list(pod_labels)
+        for selector in self.selectors:
+            is_match = {
+                namespace: selector.matches_namespace(namespace, labels_by_namespace.get(namespace))
+                for namespace in {labels.namespace for labels in selected}
+            }
+            selected = [labels for labels in selected if is_match[labels.namespace]]
+            selected = selector.label_selector.select(selected)
+        return selected

@@ -32,6 +32,15 @@ _MAX_UNUSED_LISTS = 256
 A higher limit makes memory grow and shrink: with labels unique to each Job, 4,096 lists with their labels took 3 MB.
 """
 
+_MAX_LISTED_MATCHERS = 1 << 22
+"""Limit of the matchers in the lists of all labels together; each takes 8 bytes.
+
+Without it, 23 pods with 90 anti-affinity terms each took 1 GB in a cluster of 20,000 pods with different labels.
+"""
+
+_MAX_UNREAD_UPDATES = 512
+"""Counts that were updated so often since they were read are dropped: to count all pods again takes about as long."""
+
 _PodCountsByRow = dict[int, tuple[int, int]]
 """By node row, the numbers of pods and of terminating pods with the same namespace and labels.
 
@@ -44,6 +53,7 @@ class SelectorCountTable(NodeCountsByKey[PodMatcher]):
 
     __slots__ = (
         "_emptied_matchers",
+        "_listed_matchers",
         "_matchers_by_pod_labels",
         "_row_counts_by_pod_labels",
         "_unused_labels",
@@ -52,7 +62,9 @@ class SelectorCountTable(NodeCountsByKey[PodMatcher]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._matchers_by_pod_labels: dict[PodLabels, list[PodMatcher]] = {}
+        # A list may also have matchers without counts, which are skipped.
+        self._matchers_by_pod_labels: dict[PodLabels, tuple[PodMatcher, ...]] = {}
+        self._listed_matchers = 0
         self._unused_labels: dict[PodLabels, None] = {}  # labels with a list that no pod has, in order of removal
         self._row_counts_by_pod_labels: CopyOnWriteDict[PodLabels, _PodCountsByRow] = CopyOnWriteDict(dict)
         self._use_counter = 0
@@ -62,9 +74,8 @@ class SelectorCountTable(NodeCountsByKey[PodMatcher]):
         """Return a copy-on-write copy of the table."""
         child = SelectorCountTable()
         child._counts = dict(self._counts)
-        child._matchers_by_pod_labels = {
-            pod_labels: list(matchers) for pod_labels, matchers in self._matchers_by_pod_labels.items()
-        }
+        child._matchers_by_pod_labels = dict(self._matchers_by_pod_labels)
+        child._listed_matchers = self._listed_matchers
         child._unused_labels = dict(self._unused_labels)
         child._row_counts_by_pod_labels = self._row_counts_by_pod_labels.fork()
         child._use_counter, child._emptied_matchers = self._use_counter, set(self._emptied_matchers)
@@ -86,31 +97,39 @@ class SelectorCountTable(NodeCountsByKey[PodMatcher]):
             if not counts_by_row:
                 self._row_counts_by_pod_labels.remove(pod_labels)
                 self._unused_labels[pod_labels] = None
-        matchers = self._matchers_by_pod_labels.get(pod_labels)
-        if matchers is None:
-            matchers = [matcher for matcher in self._counts if self._matches_labels(matcher, pod_labels)]
-            self._matchers_by_pod_labels[pod_labels] = matchers
-        for matcher in matchers:
-            if not (terminating and matcher.ignore_terminating_pods):
-                counts = self._get_writable_counts(matcher)
-                counts.add(row, sign, nodes)
-                if sign < 0 and not counts.total:
-                    self._emptied_matchers.add(matcher)
+        for matcher in self._list_matchers(pod_labels):
+            if matcher in self._counts and not (terminating and matcher.ignore_terminating_pods):
+                self._update_counts(matcher, row, sign, nodes)
         if len(self._emptied_matchers) > _MAX_EMPTIED_MATCHERS:
             self._remove_emptied_matchers()
         if len(self._unused_labels) > _MAX_UNUSED_LISTS:
             self._remove_unused_list(next(iter(self._unused_labels)))
 
-    def _matches_labels(self, matcher: PodMatcher, pod_labels: PodLabels) -> bool:
-        return matcher.matches(
-            pod_labels.namespace, dict(pod_labels.labels), self.namespace_labels.get(pod_labels.namespace)
-        )
+    def _list_matchers(self, pod_labels: PodLabels) -> tuple[PodMatcher, ...]:
+        matchers = self._matchers_by_pod_labels.get(pod_labels)
+        if matchers is None:
+            matchers = tuple(matcher for matcher in self._counts if self._matches_labels(matcher, pod_labels))
+            if self._listed_matchers + len(matchers) > _MAX_LISTED_MATCHERS:
+                self._remove_lists()
+            self._matchers_by_pod_labels[pod_labels] = matchers
+            self._listed_matchers += len(matchers)
+        return matchers
 
-    def _get_writable_counts(self, matcher: PodMatcher) -> NodeCounts:
+    def _update_counts(self, matcher: PodMatcher, row: int, sign: int, nodes: NodeTable) -> None:
         counts = self._counts[matcher]
+        if counts.unread_updates >= _MAX_UNREAD_UPDATES:
+            del self._counts[matcher]
+            return
         if counts.owner is not self._owner_token:
             counts = self._counts[matcher] = counts.fork(self._owner_token)
-        return counts
+        counts.add(row, sign, nodes)
+        counts.unread_updates += 1
+        if sign < 0 and not counts.total:
+            self._emptied_matchers.add(matcher)
+
+    def _matches_labels(self, matcher: PodMatcher, pod_labels: PodLabels) -> bool:
+        namespace = pod_labels.namespace
+        return matcher.matches(namespace, pod_labels.labels, self.namespace_labels.get(namespace))
 
     def get(self, matcher: PodMatcher, nodes: NodeTable) -> NodeCounts:
         """Return the counts of *matcher*. The first call counts the pods. Do not modify the result."""
@@ -120,29 +139,36 @@ class SelectorCountTable(NodeCountsByKey[PodMatcher]):
                 self._evict()
             counts = self._counts[matcher] = self._count_matcher(matcher, nodes)
         self._use_counter += 1
-        counts.last_used = self._use_counter
+        counts.last_used, counts.unread_updates = self._use_counter, 0
         return counts
 
     def _count_matcher(self, matcher: PodMatcher, nodes: NodeTable) -> NodeCounts:
-        row_counts = np.zeros(nodes.columns.capacity, dtype=np.int64)
-        total = 0
-        for pod_labels, counts_by_row in self._row_counts_by_pod_labels.items():
-            if not self._matches_labels(matcher, pod_labels):
-                continue
-            for row, (pod_count, terminating_count) in counts_by_row.items():
-                count = pod_count - terminating_count if matcher.ignore_terminating_pods else pod_count
-                row_counts[row] += count
-                total += count
+        rows: list[int] = []
+        amounts: list[int] = []
+        selected_labels = matcher.select(self._row_counts_by_pod_labels, self.namespace_labels)
+        for counts_by_row in self._row_counts_by_pod_labels.get_all(selected_labels):
+            for row, (pod_count, terminating_count) in (counts_by_row or {}).items():
+                rows.append(row)
+                amounts.append(pod_count - terminating_count if matcher.ignore_terminating_pods else pod_count)
+        for pod_labels in selected_labels:
             if pod_labels in self._matchers_by_pod_labels:
-                self._matchers_by_pod_labels[pod_labels].append(matcher)
-        for pod_labels in list(self._unused_labels):  # the loop above skips them, so their lists lack the new matcher
+                self._remove_list(pod_labels)  # it lacks the new matcher
+        for pod_labels in list(self._unused_labels):  # the loop above skips them
             self._remove_unused_list(pod_labels)
-        return NodeCounts(row_counts, self._owner_token, total=total)
+        row_counts = np.zeros(nodes.columns.capacity, dtype=np.int64)
+        np.add.at(row_counts, np.array(rows, dtype=np.int64), np.array(amounts, dtype=np.int64))
+        return NodeCounts(row_counts, self._owner_token, total=sum(amounts))
 
     def _remove_unused_list(self, pod_labels: PodLabels) -> None:
         """Remove the list of matchers for labels that no pod has."""
         del self._unused_labels[pod_labels]
-        self._matchers_by_pod_labels.pop(pod_labels, None)
+        self._remove_list(pod_labels)
+
+    def _remove_list(self, pod_labels: PodLabels) -> None:
+        self._listed_matchers -= len(self._matchers_by_pod_labels.pop(pod_labels, ()))
+
+    def _remove_lists(self) -> None:
+        self._matchers_by_pod_labels, self._listed_matchers = {}, 0
 
     def _remove_emptied_matchers(self) -> None:
         emptied_matchers, self._emptied_matchers = self._emptied_matchers, set()
@@ -151,13 +177,13 @@ class SelectorCountTable(NodeCountsByKey[PodMatcher]):
             for matcher, counts in self._counts.items()
             if counts.total or matcher not in emptied_matchers
         }
-        self._matchers_by_pod_labels = {}
+        self._remove_lists()
 
     def _evict(self) -> None:
         matchers_by_last_use = sorted(self._counts, key=lambda matcher: self._counts[matcher].last_used)
         for matcher in matchers_by_last_use[: len(matchers_by_last_use) // 2]:
             del self._counts[matcher]
-        self._matchers_by_pod_labels = {}
+        self._remove_lists()
 
     def set_namespace_labels(self, labels_by_namespace: dict[str, dict[str, str]]) -> None:
         """Set the labels of all namespaces, by namespace.
@@ -170,4 +196,4 @@ class SelectorCountTable(NodeCountsByKey[PodMatcher]):
         }
         if len(valid_counts) != len(self._counts):
             self._counts = valid_counts
-            self._matchers_by_pod_labels = {}
+            self._remove_lists()

@@ -27,16 +27,16 @@ CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 
 
 class PodLabels:
-    """The namespace of a pod and its labels, sorted by key. Equal `PodLabels` are the same object (see `Symbols`).
+    """The namespace of a pod and its labels. Equal `PodLabels` are the same object (see `Symbols`).
 
     Attributes:
         namespace: the namespace.
-        labels: the labels as pairs of key and value.
+        labels: the labels, which are those of a pod; do not modify them.
     """
 
     __slots__ = ("__weakref__", "labels", "namespace")
 
-    def __init__(self, namespace: str, labels: tuple[tuple[str, str], ...]) -> None:
+    def __init__(self, namespace: str, labels: Mapping[str, str]) -> None:
         self.namespace = namespace
         self.labels = labels
 
@@ -139,5 +139,5 @@ class Symbols:
         sorted_labels = tuple(sorted(labels.items()))
         pod_labels = self._pod_labels.get((namespace, sorted_labels))
         if pod_labels is None:
-            pod_labels = self._pod_labels[namespace, sorted_labels] = PodLabels(namespace, sorted_labels)
+            pod_labels = self._pod_labels[namespace, sorted_labels] = PodLabels(namespace, labels)
         return pod_labels

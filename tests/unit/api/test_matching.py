@@ -12,7 +12,7 @@ from extender.api.kinds.affinity import (
     NodeSelectorTerm,
     PreferredSchedulingTerm,
 )
-from extender.api.kinds.meta import LabelSelector, LabelSelectorRequirement
+from extender.api.kinds.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from extender.api.kinds.pod import Pod, PodSpec
 from extender.api.matching import (
     EVERYTHING,
@@ -137,6 +137,17 @@ def test_all_requirements_of_a_selector_must_hold() -> None:
     assert not selector.matches({"tier": "live"})
 
 
+def test_the_selected_objects_meet_all_requirements() -> None:
+    web, live, test, db = (
+        ObjectMeta(labels=labels)
+        for labels in ({"app": "web"}, {"app": "web", "tier": "live"}, {"app": "web", "tier": "test"}, {"app": "db"})
+    )
+    selector = Selector((Requirement("app", "In", ("web",)), Requirement("tier", "NotIn", ("test",))))
+    assert selector.select([web, live, test, db]) == [web, live]
+    assert EVERYTHING.select([web, db]) == [web, db]
+    assert NOTHING.select([web, db]) == []
+
+
 def test_the_order_of_requirements_does_not_affect_equality() -> None:
     first = LabelSelector(match_expressions=(expression("a", "In", "x", "y"), expression("b", "Exists")))
     second = LabelSelector(match_expressions=(expression("b", "Exists"), expression("a", "In", "y", "x", "y")))
@@ -169,6 +180,8 @@ def test_a_selector_with_many_requirements_matches_as_one_with_few(labels: dict[
     many += [expression(f"absent-{number}", "DoesNotExist") for number in range(2000)]
     selector = selector_from_label_selector(LabelSelector(match_expressions=(*few, *many)))
     assert selector.matches(labels) is matches
+    labelled = ObjectMeta(labels=labels)
+    assert selector.select([labelled]) == ([labelled] if matches else [])
     assert not selector.with_labels({"new": "x"}).matches(labels)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from extender.api.matching import EVERYTHING, NOTHING, Requirement, Selector, selector_from_labels
 from extender.cache.tables.pod_selectors import PodMatcher, PodSelector
+from extender.cache.tables.symbols import Symbols
 
 WEB, TEAM = selector_from_labels({"app": "web"}), selector_from_labels({"team": "x"})
 
@@ -53,3 +54,18 @@ def test_equal_matchers_are_one_key() -> None:
     assert PodMatcher(selectors, ignore_terminating_pods=True) not in counts
     assert not PodMatcher(selectors).reads_namespace_labels
     assert PodMatcher((PodSelector(frozenset(), TEAM, WEB),)).reads_namespace_labels
+
+
+def test_a_matcher_selects_labels_of_pods() -> None:
+    symbols = Symbols()
+    shop, other, unknown = (
+        symbols.intern_pod_labels(namespace, {"app": app})
+        for namespace, app in (("shop", "web"), ("other", "web"), ("unknown", "web"))
+    )
+    pods = [shop, other, unknown, symbols.intern_pod_labels("shop", {"app": "db"})]
+    namespaces = {"shop": {}, "other": {"team": "x"}}
+    assert PodMatcher((PodSelector(frozenset({"shop"}), TEAM, WEB),)).select(pods, namespaces) == [shop, other]
+    assert PodMatcher((PodSelector(frozenset(), EVERYTHING, WEB),)).select(pods, namespaces) == [shop, other, unknown]
+    assert PodMatcher((PodSelector(frozenset({"shop"}), NOTHING, NOTHING),)).select(pods, namespaces) == []
+    both = PodSelector(frozenset({"shop"}), NOTHING, EVERYTHING), PodSelector(frozenset(), EVERYTHING, WEB)
+    assert PodMatcher(both).select(pods, namespaces) == [shop]

@@ -1,11 +1,13 @@
 """Pods that match a selector are counted by node and topology domain, and the counts follow the pods."""
 
+from collections.abc import Mapping
 from weakref import WeakSet
 
 import pytest
 
-from extender.api.matching import EVERYTHING, NOTHING, selector_from_labels
+from extender.api.matching import EVERYTHING, NOTHING, Requirement, Selector, selector_from_labels
 from extender.cache.cache import Cache
+from extender.cache.tables import selector_counts
 from extender.cache.tables.node_table import NodeTable
 from extender.cache.tables.pod_selectors import PodMatcher, PodSelector
 from extender.cache.tables.selector_counts import SelectorCountTable
@@ -107,3 +109,59 @@ def test_an_older_snapshot_does_not_change_the_domain_counts_of_a_relabelled_nod
     new = cache.snapshot()
     assert old.counts_by_domain(old.pod_counts(matcher), "zone").tolist() == [1]
     assert new.counts_by_domain(new.pod_counts(matcher), "zone").tolist() == [0, 1]
+
+
+def test_counts_are_dropped_after_512_updates_without_a_read_and_are_counted_again() -> None:
+    cache, idle, read = some_pods(), PodMatcher((ALL_PODS,)), PodMatcher((WEB_PODS,))
+    assert by_row(cache, idle) == [1, 2]
+    for number in range(513):
+        cache.add_or_update_pod(make_pod(f"new-{number}", node="one", labels={"app": "web"}))
+        by_row(cache, read)
+        assert (idle in dict(cache.snapshot().tables.selector_counts.items())) is (number < 512)
+    cache.remove_pod("uid-default-new-7")
+    assert [matcher for matcher, _ in cache.snapshot().tables.selector_counts.items()] == [read]
+    assert by_row(cache, idle) == [513, 2]
+    cache.remove_pod("uid-default-new-8")
+    assert by_row(cache, idle) == [512, 2]
+
+
+def test_a_new_matcher_matches_each_namespace_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, matched_namespaces = some_pods(), []
+    matches_namespace = PodSelector.matches_namespace
+
+    def record(selector: PodSelector, name: str, labels: Mapping[str, str] | None) -> bool:
+        matched_namespaces.append(name)
+        return matches_namespace(selector, name, labels)
+
+    monkeypatch.setattr(PodSelector, "matches_namespace", record)
+    assert by_row(cache, PodMatcher((ALL_PODS,))) == [1, 2]
+    assert sorted(matched_namespaces) == ["default", "other"]
+
+
+def test_the_matchers_in_the_lists_of_all_labels_together_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selector_counts, "_MAX_LISTED_MATCHERS", 100)
+    cache = make_cluster(make_node("one"))
+    matchers = [PodMatcher((_without(f"key-{number}"),)) for number in range(30)]
+    for matcher in matchers:
+        by_row(cache, matcher)
+    for number in range(50):
+        cache.add_or_update_pod(make_pod(f"p{number}", node="one", labels={"job": f"job-{number}"}))
+        lists = cache.snapshot().tables.selector_counts._matchers_by_pod_labels
+        assert sum(len(matchers) for matchers in lists.values()) <= 100
+    for number in range(0, 50, 2):
+        cache.remove_pod(f"uid-default-p{number}")
+    assert [by_row(cache, matcher) for matcher in matchers] == [[25]] * 30
+
+
+def _without(key: str) -> PodSelector:
+    return PodSelector(frozenset({"default"}), NOTHING, Selector((Requirement(key, "DoesNotExist"),)))
+
+
+def test_a_copy_of_the_table_shares_the_lists_of_matchers() -> None:
+    cache = some_pods()
+    by_row(cache, PodMatcher((ALL_PODS,)))
+    cache.add_or_update_pod(make_pod("web-3", node="one", labels={"app": "web"}))
+    table = cache.snapshot().tables.selector_counts
+    lists, copied_lists = table._matchers_by_pod_labels, table.fork()._matchers_by_pod_labels
+    assert any(lists.values())
+    assert all(copied_lists[labels] is matchers for labels, matchers in lists.items())
