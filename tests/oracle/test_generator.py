@@ -106,6 +106,7 @@ def test_some_scenarios_have_rare_fields_gates_and_configurations(version: str, 
         "deviceclass.resource.kubernetes.io/gpu",
         "TaintTolerationComparisonOperators",
         "preScore",
+        "preFilter",
         "equal-12",
     )
     assert [word for word in (*of_all, *words) if f'"{word}"' not in text] == []

@@ -308,10 +308,12 @@ class DynamicResources:
     def reserve(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> Status | None:
         """Mark the allocated devices as in flight. The next pods of a pod group cycle may share the allocation.
 
+        Return an error if PreFilter is disabled, as upstream.
+
         Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Reserve (1.36).
         """
         if not isinstance(state, StateData):
-            return None
+            return error_status(_NO_STATE.text) if self._enabled and state is None else None
         state.allocation_results = dict(state.shared_allocations)
         node_allocation = state.node_allocations.get(node_name)
         if node_allocation is not None:

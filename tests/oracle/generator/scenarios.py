@@ -10,6 +10,7 @@ from tests.oracle.generator.configuration import make_configuration
 from tests.oracle.generator.device_gates import add_gated_device_fields
 from tests.oracle.generator.devices import add_devices
 from tests.oracle.generator.events import make_events
+from tests.oracle.generator.extension_points import change_extension_points
 from tests.oracle.generator.group_claims import add_group_claims
 from tests.oracle.generator.node_resources import add_node_resources
 from tests.oracle.generator.nodes import add_nodes
@@ -53,9 +54,9 @@ CATEGORIES: Final[Mapping[str, Mapping[str, float]]] = {
         "terminating": 0.08, "gates": 0.05, "features": 0.2, "config": 0.3,
     },
     "resizes": {
-        "resources": 0.8, "resize": 1, "priority": 0.8, "tight": 0.8, "budgets": 0.6, "taints": 0.2, "ports": 0.1,
-        "interpodaffinity": 0.15, "spread": 0.15, "nodeaffinity": 0.15, "terminating": 0.1, "volumes": 0.1,
-        "storage": 0.4,
+        "resources": 0.8, "resize": 1, "priority": 0.8, "tight": 0.8, "budgets": 0.6, "taints": 0.2, "tolerations": 0.1,
+        "ports": 0.1, "interpodaffinity": 0.15, "spread": 0.15, "nodeaffinity": 0.15, "terminating": 0.1,
+        "volumes": 0.1, "storage": 0.4,
     },
     "podgroups": {
         "groups": 1, "resources": 0.4, "tolerations": 0.2, "taints": 0.3, "nodeaffinity": 0.15, "ports": 0.1,
@@ -194,4 +195,6 @@ def _add_rare_settings(
     if builder.chance(0.15):
         scores_capacity = scenario.get("featureGates", {}).get("StorageCapacityScoring", version != "1.36")
         scenario["config"] = make_rare_configuration(builder, scheduler, scores_capacity=scores_capacity)
+        if builder.chance(0.5):
+            change_extension_points(builder, scenario["config"]["profiles"][0])
     return scenario

@@ -66,6 +66,15 @@ def plan_pre_bind(plugin: DynamicResources, cache: Cache, pod: Any) -> ApiPlan:
     return plan
 
 
+def test_reserve_is_an_error_if_pre_filter_is_disabled() -> None:
+    plugin, cache = make_plugin(), make_cache()
+    info = make_pod_info(make_pod("pod"), cache)
+
+    assert plugin.reserve(info, "n", cache.snapshot(), None) == error_status("not found")
+    skipped = plugin.pre_filter(info, cache.snapshot())
+    assert plugin.reserve(info, "n", cache.snapshot(), skipped.state) is None
+
+
 def test_a_reserved_device_is_allocated_until_it_is_unreserved() -> None:
     cache = make_cache(make_claim("one", {"r": {}}), make_claim("two", {"r": {"count": 2}}))
     plugin = make_plugin()

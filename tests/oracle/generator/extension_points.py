@@ -1,0 +1,48 @@
+"""Makes random configurations that select and order the plugins of single extension points."""
+
+from typing import Any, Final
+
+from tests.oracle.generator.builder import ClusterBuilder, Raw
+
+_POINTS: Final = {
+    "preFilter": (
+        "NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding",
+        "VolumeZone", "PodTopologySpread", "InterPodAffinity", "DynamicResources", "NodeDeclaredFeatures",
+    ),
+    "filter": (
+        "NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit",
+        "VolumeRestrictions", "NodeVolumeLimits", "VolumeZone", "PodTopologySpread", "InterPodAffinity",
+        "DynamicResources", "NodeDeclaredFeatures",
+    ),
+    "postFilter": ("DynamicResources", "DefaultPreemption"),
+    "preScore": (
+        "TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation", "PodTopologySpread",
+        "InterPodAffinity",
+    ),
+    "score": (
+        "TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation", "PodTopologySpread",
+        "InterPodAffinity", "VolumeBinding", "ImageLocality", "DynamicResources",
+    ),
+}  # fmt: skip
+"""The plugins of each extension point that have it in all minors, whatever the feature gates.
+
+Without VolumeBinding where Reserve or PreScore would need the results of its disabled Filter or PreFilter.
+"""
+
+
+def change_extension_points(builder: ClusterBuilder, profile: Raw) -> None:
+    """Disable plugins of some extension points of a *profile*, and enable some of the others in any order."""
+    plugins: dict[str, Any] = profile.setdefault("plugins", {})
+    for point in builder.sample(list(_POINTS), 1, 2):
+        if point == "postFilter" and "disabled" in plugins.get("multiPoint", {}):
+            continue  # the hints of a plugin with PostFilter only are never asked
+        names = _POINTS[point]
+        disabled = builder.sample(names, 1, max(1, len(names) // 3))
+        if point != "filter" and builder.chance(0.3):
+            disabled = ["*"]
+        candidates = names if "*" in disabled or builder.chance(0.5) else disabled
+        enabled: list[Raw] = [{"name": name} for name in builder.sample(candidates, 0, len(candidates))]
+        if point == "score":
+            for plugin in enabled:
+                plugin["weight"] = builder.pick((0, 1, 3, 21474836))
+        plugins[point] = {"disabled": [{"name": name} for name in disabled], "enabled": enabled}
