@@ -9,8 +9,8 @@ from extender.framework.profiles import Profile
 from extender.plugins.registry import BUILT_IN_PLUGINS
 
 
-class AlikePods:
-    """Tells which pods scheduling cannot tell apart.
+class AlikePodKeys:
+    """Makes keys of pods. Pods with equal keys are alike: scheduling cannot tell them apart.
 
     Alike pods have the same namespace, labels, owners and spec. If a plugin of the profile may read annotations, as
     those of third parties do, the annotations are equal too. A pod has no alike if it is a member of a pod group, if it
@@ -36,10 +36,10 @@ def group_alike_pods(
 
     *make_pod_info* is that of the cache or of a snapshot.
     """
-    alike_pods = AlikePods(profiles)
+    keys = AlikePodKeys(profiles)
     groups: dict[Hashable, list[Pod]] = {}
     for pod in pods:
-        key = alike_pods.make_key(make_pod_info(pod))
+        key = keys.make_key(make_pod_info(pod))
         groups.setdefault(pod.key if key is None else key, []).append(pod)
     return list(groups.values())
 

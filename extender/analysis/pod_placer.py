@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from extender.analysis.alike_pods import AlikePods
+from extender.analysis.alike_pods import AlikePodKeys
 from extender.analysis.permit_simulation import Attempt, PermitSimulation, make_late_rejection
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
@@ -153,13 +153,13 @@ class FailedAttempts:
     """
 
     def __init__(self, cache: Cache, profiles: Mapping[str, Profile]) -> None:
-        self._cache, self._alike_pods = cache, AlikePods(profiles)
+        self._cache, self._alike_pod_keys = cache, AlikePodKeys(profiles)
         self._failures: dict[Hashable, ScheduleFailure] = {}
         self._write_count = cache.write_count
 
     def make_key(self, pod: Pod) -> Hashable | None:
         """Return the key under which the failure of *pod* is stored, or None if it must not be stored."""
-        return self._alike_pods.make_key(self._cache.make_pod_info(pod))
+        return self._alike_pod_keys.make_key(self._cache.make_pod_info(pod))
 
     def find(self, key: Hashable) -> ScheduleFailure | None:
         """Return the failure under *key*, or None."""

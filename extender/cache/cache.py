@@ -159,6 +159,10 @@ class Cache:
         """Return whether the pod *uid* is assumed and not yet confirmed by the API server."""
         return uid in self._assumed
 
+    def find_bound_node(self, uid: str) -> str:
+        """Return the node to which a scheduler has bound the pod; empty if it is pending, assumed or unknown."""
+        return "" if uid in self._assumed or uid not in self._assigned else self._assigned[uid].node_name
+
     def find_nominated_node(self, uid: str) -> str:
         """Return the node that the pod *uid* is nominated for; empty if there is none."""
         nominations = self._tables.nominated_pods.items()

@@ -163,8 +163,8 @@ class BindVerb:
             for error in unreserve_result.errors:
                 log.warning("%s", error)
             # A scheduler that bound the pod elsewhere may have written the same. kube-scheduler undoes that.
-            is_bound = args.pod_uid in self.cache.assigned_pods and not self.cache.is_assumed(args.pod_uid)
-            if not is_bound and not (isinstance(failure, BindingError) and failure.is_on_other_node):
+            is_on_other_node = isinstance(failure, BindingError) and failure.is_on_other_node
+            if not is_on_other_node and not self.cache.find_bound_node(args.pod_uid):
                 await make_unreserve_calls(self.api, unreserve_result.api_calls, log.warning)
             if self.cache.is_assumed(args.pod_uid):
                 self.cache.forget(pending_pod)

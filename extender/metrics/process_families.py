@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Gauge
 
 from extender.metrics.exposition import render_metrics
 from extender.metrics.families import MetricFamilies, Stability, counter, exponential_buckets, gauge, histogram
@@ -181,38 +181,34 @@ class HealthMetrics:
         self._families.reset()
 
 
+_RELOAD_FAMILIES: Final = (
+    counter("extender_reloads", "Reloads of the configuration or the certificate, by result.", ("what", "result"),
+            stability=Stability.NONE),
+    gauge("extender_last_reload_successful", "Whether the last reload succeeded.", ("what",),
+          stability=Stability.NONE),
+    gauge("extender_last_reload_success_timestamp_seconds", "Time of the last successful load.", ("what",),
+          stability=Stability.NONE),
+)  # fmt: skip
+
+
 class ReloadMetrics:
     """Metrics of files that are reloaded while the process runs; the load at the start counts as successful."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._reloads = Counter(
-            "extender_reloads",
-            "Reloads of the configuration or the certificate, by result.",
-            ("what", "result"),
-            registry=registry,
-        )
-        self._last_successful = Gauge(
-            "extender_last_reload_successful", "Whether the last reload succeeded.", ("what",), registry=registry
-        )
-        self._last_success_time = Gauge(
-            "extender_last_reload_success_timestamp_seconds",
-            "Time of the last successful load.",
-            ("what",),
-            registry=registry,
-        )
+        self._families = MetricFamilies(registry, _RELOAD_FAMILIES)
 
     def register_source(self, source: str) -> None:
         """Expose the metrics of a reloaded source; its load at the start counts as successful."""
         for result in ("success", "failure"):
-            self._reloads.labels(source, result)
+            self._families.get_child("extender_reloads", source, result)
         self._set_state(source, succeeded=True)
 
     def observe_reload(self, source: str, *, succeeded: bool) -> None:
         """Observe a reload of a source."""
-        self._reloads.labels(source, "success" if succeeded else "failure").inc()
+        self._families.increment("extender_reloads", source, "success" if succeeded else "failure")
         self._set_state(source, succeeded=succeeded)
 
     def _set_state(self, source: str, *, succeeded: bool) -> None:
-        self._last_successful.labels(source).set(succeeded)
+        self._families.set_gauge("extender_last_reload_successful", source, value=succeeded)
         if succeeded:
-            self._last_success_time.labels(source).set(time.time())
+            self._families.set_gauge("extender_last_reload_success_timestamp_seconds", source, value=time.time())

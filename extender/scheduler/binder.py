@@ -299,9 +299,8 @@ class Binder:
         """
         deadline = self.clock.monotonic() + _BIND_CONFIRM_SECONDS
         while True:
-            assigned_pod_info = self.cache.assigned_pods.get(self.pod.uid)
-            if assigned_pod_info is None or not assigned_pod_info.assumed:
-                return assigned_pod_info is not None and assigned_pod_info.node_name == self.node_name
+            if not self.cache.is_assumed(self.pod.uid):
+                return self.cache.find_bound_node(self.pod.uid) == self.node_name
             if self.clock.monotonic() >= deadline:
                 return False
             await self.sleep(_POLL_SECONDS)

@@ -185,9 +185,7 @@ async def _bind_by_extender(context: SchedulerContext, task: BindingTask) -> boo
         try:
             await extender.bind(pod, task.assigned_pod_info.node_name)
         except ExtenderError as error:
-            assigned_pod_info = context.cache.assigned_pods.get(task.queued_pod_info.uid)
-            node = task.assigned_pod_info.node_name
-            if assigned_pod_info is not None and not assigned_pod_info.assumed and assigned_pod_info.node_name == node:
+            if context.cache.find_bound_node(task.queued_pod_info.uid) == task.assigned_pod_info.node_name:
                 return True  # the response was lost, but the extender bound the pod
             if not is_error_ignored(extender, error):
                 raise BindingError(error_status(str(error))) from error
@@ -294,8 +292,7 @@ def fail_binding(context: SchedulerContext, task: BindingTask, status: Status) -
     for error in result.errors:
         log.warning("%s", error)
     # Another scheduler bound the pod, and may have written the same. kube-scheduler undoes that.
-    cache = context.cache
-    is_bound = task.is_on_other_node or (pod.uid in cache.assigned_pods and not cache.is_assumed(pod.uid))
+    is_bound = task.is_on_other_node or bool(context.cache.find_bound_node(pod.uid))
     if result.api_calls and context.may_act() and not is_bound:
         run_in_background(context, _make_unreserve_calls_and_requeue(context, task, status, result.api_calls))
     else:

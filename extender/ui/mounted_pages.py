@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from extender.scheduler.api_writer import do_nothing
 from extender.ui.pages import PREFIX
-
-
-def do_nothing() -> None:
-    """Do nothing, because the pages have no streams."""
 
 
 @dataclass(frozen=True, slots=True)

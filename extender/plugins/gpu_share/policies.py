@@ -10,7 +10,7 @@ getBestFitScore; random_score.go, RandomScorePlugin.Score; pkg/type/open-gpu-sha
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -134,17 +134,8 @@ WORKLOAD_POLICIES: Final = frozenset((FGD, FILL))
 """The policies that read the target workload."""
 
 
-class WorkloadTables(Protocol):
-    """The tables of a policy that reads the target workload."""
-
-    def score(self, devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:
-        """Return a score for each node."""
-
-    def score_devices(self, devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:
-        """Return a score for each GPU, shape (nodes, width), for a request of a part of one GPU."""
-
-    def score_change(self, devices: NodeDevices, remaining: NodeDevices) -> IntArray:
-        """Return a score for each node, if a pod leaves *remaining* of *devices*."""
+WorkloadTables: TypeAlias = FragmentationTables | FillTables
+"""The tables of a policy that reads the target workload."""
 
 
 def make_workload_tables(
