@@ -15,7 +15,6 @@ class PodBatch(Memo):
     """Assigned pods and their requests as arrays.
 
     Attributes:
-        pods: the pods.
         rows: the node row of each pod, int64, shape (len(pods),).
         signatures: the distinct signatures of the pods. After `select`, signatures without pods remain.
         signature_index: the index in `signatures` of each pod, int64, shape (len(pods),).

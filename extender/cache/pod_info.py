@@ -46,7 +46,6 @@ class AssignedPodInfo(_PodWithSignature):
         uid: the pod's uid; `namespace/name` if the object has none.
         pod: the object. Pods with one signature share their spec, so `pod.spec.node_name` is empty: see `node_name`.
         signature: the signature of the pod.
-        node_name: the name of the node.
         terminating: whether the pod is being deleted.
         assumed: whether the pod is assumed and not yet confirmed by the API server.
     """

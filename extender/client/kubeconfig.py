@@ -108,7 +108,6 @@ class CredentialSource:
         master: the URL of the API server; overrides the server in the kubeconfig.
         context: the context in the kubeconfig; empty: its current context.
         impersonation: the user to impersonate; replaces the kubeconfig's impersonation if any field is set.
-        environ: the environment.
         service_account_dir: the folder of the pod's service account.
     """
 

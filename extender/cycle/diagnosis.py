@@ -28,7 +28,6 @@ class NodeRejection:
     """The nodes that one plugin rejected for one reason.
 
     Attributes:
-        plugin: the name of the plugin.
         reason: the reason of the rejection. The plugin may have other reasons to reject the same node.
         nodes: the rejected nodes: bool, shape (number of nodes,).
     """

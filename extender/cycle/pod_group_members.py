@@ -290,7 +290,6 @@ class GroupHypothesis:
     """A hypothesis in which the scheduled members are assumed on their nodes.
 
     Attributes:
-        hypothesis: the hypothesis.
         unreserve_calls: as in `GroupDecision`.
     """
 

@@ -60,8 +60,6 @@ class _InFlightAllocation(NamedTuple):
     """An allocation that is not yet in the status of its claim.
 
     Attributes:
-        allocation: the allocation.
-        devices: its devices.
         pod_count: the number of pods that reserved it.
         pod_group_cycle: the pod group cycle in which it was reserved; None outside such a cycle.
     """

@@ -80,7 +80,6 @@ class Allocator:
     The DynamicResources plugins of all profiles share one allocator.
 
     Attributes:
-        allocated_devices: the allocated devices.
         classes: device classes by name.
         planned_allocations: the uid of the last pod with claims that passed PreFilter of DynamicResources, and by node
             name a tuple that starts with the allocation that Filter found. Other plugins read it.

@@ -79,7 +79,6 @@ class RequestData:
     """A request or subrequest prepared for the search.
 
     Attributes:
-        request: the request.
         num_devices: number of devices to allocate.
         all_devices: the devices to allocate in the mode `All`.
         fits_by_pool: in the mode `ExactCount`, whether a device may fit, by pool and device index; None: not checked.
@@ -95,7 +94,6 @@ class DeviceResult(NamedTuple):
     """A device allocated for a request.
 
     Attributes:
-        device: the device.
         request: the request or subrequest.
         consumed_capacity: the consumed amounts by name; None unless the device allows multiple allocations.
     """

@@ -46,7 +46,6 @@ class PluginError(Exception):
     """A plugin raised or returned an invalid result. The error ends the attempt, never the process.
 
     Attributes:
-        plugin: the name of the plugin.
         extension_point: the name of the extension point, such as `Filter`.
         detail: the error message without its prefix.
     """

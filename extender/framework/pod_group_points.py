@@ -19,8 +19,6 @@ class PodGroupInfo:
     """A pod group or composite pod group that is being scheduled.
 
     Attributes:
-        namespace: the namespace.
-        name: the name.
         is_composite: whether it is a composite pod group.
         children: the child groups of a composite pod group in scheduling order; empty for a pod group.
     """
@@ -64,7 +62,6 @@ class PodGroupAssignments:
     """The nodes assigned to a pod group's members in one placement.
 
     Attributes:
-        placement: the placement.
         node_name_by_uid: the node of each assigned member, by uid.
         assigned_pods: the assigned members.
     """

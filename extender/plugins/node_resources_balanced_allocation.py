@@ -73,7 +73,6 @@ class _BalancedResource:
     """A resource to score without and with the pod.
 
     Attributes:
-        resource: the resource.
         added_amounts: the amounts to add to a node's requested amount. The first is 0, for the score without the pod.
             The second is the pod's request. int64, shape (2, 1).
     """

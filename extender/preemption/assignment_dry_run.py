@@ -32,7 +32,6 @@ class Assignment:
     """The proposed node of a preemptor pod.
 
     Attributes:
-        pod: the pod.
         node_name: the proposed node.
         cycle_state: the PreFilter state by plugin, computed with all victims removed and the earlier pods assumed.
         skipped_plugins: the plugins whose Filter is skipped.

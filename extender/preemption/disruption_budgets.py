@@ -47,7 +47,6 @@ class Budgets:
     """The budgets of a cluster, indexed by the pods that they match.
 
     Attributes:
-        budgets: all budgets.
         disruptions_allowed: the allowed disruptions of each budget, int64.
         stops_at_violation: whether the eviction of a pod uses no budget after the first one that it violates.
     """

@@ -18,7 +18,6 @@ class Candidate:
     """A node on which preemption helps.
 
     Attributes:
-        node_name: the name of the node.
         victims: the pods to evict, the most important first; at least one.
         num_pdb_violations: the number of victims whose eviction violates a disruption budget.
 

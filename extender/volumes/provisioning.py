@@ -27,7 +27,6 @@ class ProvisionableClaim:
     """A claim, and the nodes on which a volume can be provisioned for it.
 
     Attributes:
-        claim: the claim.
         node_mask: the nodes on which a volume can be provisioned, bool, one entry for each node of the view.
         pools: the storage pools of the claim's class.
         pool_index: the index in `pools` of the pool to provision from, or `NO_POOL`; int64, one entry for each node.

@@ -113,7 +113,6 @@ class HistoryPosition:
     """The state of the tables at one time.
 
     Attributes:
-        history_id: the history.
         node_log: the change log of nodes in this history.
         pod_log: the change log of pods in this history.
         node_log_position, pod_log_position: the positions of the logs at that time.

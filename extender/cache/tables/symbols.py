@@ -30,7 +30,6 @@ class PodLabels:
     """The namespace of a pod and its labels. Equal `PodLabels` are the same object (see `Symbols`).
 
     Attributes:
-        namespace: the namespace.
         labels: the labels, which are those of a pod; do not modify them.
     """
 

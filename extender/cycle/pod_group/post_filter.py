@@ -147,7 +147,6 @@ class CompletedDecision:
     """The decision for one group of a tree.
 
     Attributes:
-        group: the group.
         decision: its decision. A group that was not tried, or that could be scheduled if the group above could, has the
             status of the group above and no results of members.
         status_owner: the group whose status it is. kube-scheduler appends the messages of PodGroupPostFilter plugins

@@ -168,7 +168,6 @@ class DeviceValues(NamedTuple):
     """The values of a device's fields in expressions.
 
     Attributes:
-        driver: the name of the driver.
         allow_multiple_allocations: whether several claims may share the device.
         attributes: the attributes by domain and name, each a bool, int, str, message or list of these.
         capacity: the capacities by domain and name, as messages.

@@ -35,7 +35,6 @@ class UsedDevice(NamedTuple):
     """A device that a claim has allocated.
 
     Attributes:
-        device: the device.
         consumed: the consumed capacity by name; empty if no capacity is recorded.
     """
 

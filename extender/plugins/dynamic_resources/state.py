@@ -40,7 +40,6 @@ class StateData:
     """The plugin's state of one cycle. Claims are identified by their index in `claims`.
 
     Attributes:
-        pod: the pod.
         claims: the claims in the order of the pod's spec, then the claim for extended resources, if any.
         consumers: for each claim of the pod's spec, the pod or pod group to reserve the claim for.
         extended_resource_claim: the claim for extended resources, if any.

@@ -30,7 +30,6 @@ class BindingInfo:
     """A claim and the existing volume to bind it to.
 
     Attributes:
-        claim: the claim.
         original: the volume before the binding.
         assumed: the volume bound to the claim; the same object if it was bound already.
     """
