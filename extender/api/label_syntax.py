@@ -16,8 +16,8 @@ import msgspec
 from extender.basics.visible_text import quote
 
 _NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_DNS_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
+DNS_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
 _NAME_ERROR: Final = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
     f" (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME}')"
@@ -26,9 +26,9 @@ _SUBDOMAIN_ERROR: Final = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and"
     f" end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
 )
-_DNS_LABEL_ERROR: Final = (
+DNS_LABEL_ERROR: Final = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with"
-    f" an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_DNS_LABEL}')"
+    f" an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{DNS_LABEL}')"
 )
 _VALUE_ERROR: Final = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and"
@@ -64,7 +64,7 @@ def validate_dns_label(name: str) -> str:
     """Validate *name* as a DNS label, such as a namespace. Return the error message, or an empty string if valid."""
     if len(name) > _MAX_LENGTH:
         return f"must be no more than {_MAX_LENGTH} bytes"
-    return "" if re.fullmatch(_DNS_LABEL, name) else _DNS_LABEL_ERROR
+    return "" if re.fullmatch(DNS_LABEL, name) else DNS_LABEL_ERROR
 
 
 def validate_qualified_name(name: str) -> list[str]:

@@ -121,6 +121,7 @@ class Reflector(Generic[T]):
         forbidden: whether the last error was a 401 or 403, which lasts until permissions change.
         last_contact: the time of the server's last response in monotonic seconds; None before the first.
         recovered_at: the time of the first response after the last failure, in monotonic seconds.
+        resource_version: the last resource version; empty: the list must be read.
         synced: the event that is set when the whole first list was delivered.
         is_optional: whether an API server that does not serve the kind counts as one without objects.
         on_list: the callback for the resource version of a list, after all deltas of the list.
@@ -142,18 +143,13 @@ class Reflector(Generic[T]):
     is_optional: bool = False
     missing_kind_hint: str = ""
     on_list: Callable[[str], None] = lambda _: None
-    _resource_version: str = ""
+    resource_version: str = ""
     _may_be_restored: bool = False
     _is_restored: bool = False
     _store: dict[str, T] = field(default_factory=dict)
     _server_errors: int = 0
     _min_retry_seconds: float = 0.0
     _last_failure: float = float("-inf")
-
-    @property
-    def resource_version(self) -> str:
-        """The last resource version; empty: the list must be read."""
-        return self._resource_version
 
     def compute_staleness(self, now: float) -> float:
         """Return the seconds since the server's last response; infinity before the first."""
@@ -169,7 +165,7 @@ class Reflector(Generic[T]):
         while True:
             is_server_failure = False
             try:
-                if not self._resource_version and not await self._list():
+                if not self.resource_version and not await self._list():
                     await asyncio.sleep(backoff.compute_next_delay(now()))
                     continue
                 if self._may_be_restored:
@@ -217,15 +213,15 @@ class Reflector(Generic[T]):
         match error:
             case GoneError():
                 self.counts.gone += 1
-                self._resource_version = ""
+                self.resource_version = ""
             case InvalidResponseError():
                 self.counts.malformed += 1
-                self._resource_version = ""
+                self.resource_version = ""
             case ServerError():
                 self.counts.failures += 1
                 self._server_errors += 1
                 if self._server_errors >= _MAX_SERVER_ERRORS:
-                    self._resource_version = ""
+                    self.resource_version = ""
             case (
                 UnreachableError()
                 | TooManyRequestsError()
@@ -236,7 +232,7 @@ class Reflector(Generic[T]):
                 self.counts.failures += 1
             case _:
                 self.counts.failures += 1
-                self._resource_version = ""
+                self.resource_version = ""
         return self.missing_kind_hint if isinstance(error, NotFoundError) and self.missing_kind_hint else error.message
 
     async def _check_resource_version(self) -> None:
@@ -248,12 +244,11 @@ class Reflector(Generic[T]):
         """
         version = await read_resource_version(self.transport, self.list_watch)
         self._may_be_restored = False
-        if _is_newer(version, self._resource_version) or version == self._resource_version:
+        if _is_newer(version, self.resource_version) or version == self.resource_version:
             return
         self._is_restored = True
         raise GoneError(
-            f"the resource version went back from {self._resource_version} to {version}: "
-            "etcd was restored from a backup"
+            f"the resource version went back from {self.resource_version} to {version}: etcd was restored from a backup"
         )
 
     def _record_contact(self) -> None:
@@ -292,7 +287,7 @@ class Reflector(Generic[T]):
         for start in range(0, len(deltas), DELTA_BATCH):
             await wait_for_turn()
             self._store_and_deliver(deltas[start : start + DELTA_BATCH])
-        self._resource_version = object_list.resource_version
+        self.resource_version = object_list.resource_version
         self._may_be_restored = self._is_restored = False
         self.on_list(object_list.resource_version)
         self.synced.set()
@@ -321,7 +316,7 @@ class Reflector(Generic[T]):
         """Run one watch; return False if it ended at once without an event."""
         start_time, event_count = self.clock.monotonic(), 0
         async with aclosing(
-            watch(self.transport, self.list_watch, self._resource_version, self.jitter, self.idle_timeout)
+            watch(self.transport, self.list_watch, self.resource_version, self.jitter, self.idle_timeout)
         ) as batches:
             is_first = True
             async for events in batches:
@@ -337,10 +332,10 @@ class Reflector(Generic[T]):
         """Update the store by *events*, and deliver their deltas together."""
         deltas: list[Delta[T]] = []
         for event in events:
-            if not _is_newer(event.resource_version, self._resource_version):
+            if not _is_newer(event.resource_version, self.resource_version):
                 self.counts.ignored += event.type is not EventType.BOOKMARK
                 continue
-            self._resource_version = event.resource_version
+            self.resource_version = event.resource_version
             if event.type is EventType.BOOKMARK:
                 self.counts.bookmarks += 1
                 continue

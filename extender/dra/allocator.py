@@ -83,6 +83,8 @@ class Allocator:
         classes: device classes by name.
         planned_allocations: the uid of the last pod with claims that passed PreFilter of DynamicResources, and by node
             name a tuple that starts with the allocation that Filter found. Other plugins read it.
+        slice_index: the compiled slices.
+        slice_and_class_version: changes with the slices, classes and taint rules; results hold for one value of it.
     """
 
     def __init__(self, features: Features, clock: Clock) -> None:
@@ -91,14 +93,9 @@ class Allocator:
         self.allocated_devices = AllocatedDevices(consumable_capacity=features.consumable_capacity)
         self.classes: Mapping[str, DeviceClass] = {}
         self.planned_allocations: tuple[str, Mapping[str, tuple[NodeAllocation, object]]] = ("", {})
-        self._slice_index = SliceIndex({}, features)
-        self._slice_and_class_version: tuple[object, ...] = ()
+        self.slice_index = SliceIndex({}, features)
+        self.slice_and_class_version: tuple[object, ...] = ()
         self._caches: dict[bytes, NodeAllocationCache] = {}
-
-    @property
-    def slice_index(self) -> SliceIndex:
-        """The resource slices."""
-        return self._slice_index
 
     def sync(self, snapshot: Snapshot) -> None:
         """Update from the slices, classes and claims that changed since the last call, and forget removed nodes."""
@@ -106,13 +103,13 @@ class Allocator:
         kinds = (ResourceSlice, DeviceClass, DeviceTaintRule)
         slice_and_class_version = (snapshot.object_history_id, *map(snapshot.revision, kinds))
         max_nodes = 2 * len(snapshot.names) + MAX_UNUSED_VALUES
-        if slice_and_class_version == self._slice_and_class_version and self._slice_index.node_count <= max_nodes:
+        if slice_and_class_version == self.slice_and_class_version and self.slice_index.node_count <= max_nodes:
             return
-        self._slice_and_class_version = slice_and_class_version
+        self.slice_and_class_version = slice_and_class_version
         self._caches = {}
         self.classes = dict(snapshot.objects(DeviceClass))
         rules = snapshot.objects(DeviceTaintRule).values() if self._features.device_taint_rules else ()
-        previous_slices = self._slice_index.slices
+        previous_slices = self.slice_index.slices
         slices: dict[str, CompiledSlice] = {}
         for key, stored_slice in snapshot.objects(ResourceSlice).items():
             resource_slice = apply_taint_rules(
@@ -124,12 +121,7 @@ class Allocator:
             if compiled_slice is None or compiled_slice.resource_slice is not resource_slice:
                 compiled_slice = CompiledSlice(resource_slice)
             slices[key] = compiled_slice
-        self._slice_index = SliceIndex(slices, self._features)
-
-    @property
-    def slice_and_class_version(self) -> tuple[object, ...]:
-        """The version of slices and classes. Results for another version are invalid."""
-        return self._slice_and_class_version
+        self.slice_index = SliceIndex(slices, self._features)
 
     def prepare(self, claims: Sequence[ResourceClaim]) -> ClaimsToAllocate:
         """Prepare *claims* to be allocated together. The result is valid until the next `sync`."""
@@ -174,7 +166,7 @@ class Allocator:
                 cache.results_by_node.pop(name, None)
 
     def _search_node(self, claims: ClaimsToAllocate, node: Node, timed_out: Callable[[], bool]) -> _NodeResult:
-        pools = self._slice_index.get_pools_for_node(node)
+        pools = self.slice_index.get_pools_for_node(node)
         search = AllocationSearch(node, pools, self.allocated_devices, self._features, timed_out)
         search.claims.extend(self._prepare_claim(claim, search, pools) for claim in claims.claims)
         if search.allocate():

@@ -31,11 +31,6 @@ _COUNTED_EXTENSION_POINTS: Final = frozenset(("PreFilter", "Filter", "PreScore",
 _UPSTREAM_EXTENSION_POINTS: Final = {"NormalizeScore": "ScoreExtensionNormalize"}
 
 
-def join_profiles(profiles: Iterable[str]) -> str:
-    """Return the value of the label `profile` for calls whose profile is unknown."""
-    return ",".join(profiles)
-
-
 class PluginMetrics(PluginObserver, Collector):
     """Counts plugin calls and samples their durations.
 
@@ -58,12 +53,12 @@ class PluginMetrics(PluginObserver, Collector):
         self._evaluations: Counter[tuple[str, str, str]] = Counter()
         registry.register(self)
         self.families = MetricFamilies(registry, select_families(PLUGIN_FAMILIES, release), disabled_families)
-        self._profile = join_profiles(profiles)
+        self._profile = ",".join(profiles)
         self._random = random or Random().random  # noqa: S311  a sample, no secret
 
     def set_profiles(self, profiles: Sequence[str]) -> None:
         """Set the profiles of the current configuration."""
-        self._profile = join_profiles(profiles)
+        self._profile = ",".join(profiles)
 
     def register_profile(self, profile: Profile) -> None:
         """Expose the counters of the profile's plugins, starting at 0."""

@@ -6,20 +6,23 @@ pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Done (1.36).
 
 from collections import Counter, deque
 from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
 
 from extender.framework.events import ClusterEvent
 from extender.queueing.queued_entities import QueuedPodInfo
 
 
 class InFlightEvents:
-    """A store of cluster events. It keeps an event while a pod that was popped before the event is in flight."""
+    """A store of cluster events. It keeps an event while a pod that was popped before the event is in flight.
+
+    Attributes:
+        pods_with_own_event: the uids of the pods in flight for which an event is stored that concerns only them.
+    """
 
     def __init__(self) -> None:
         self._events: deque[ClusterEvent] = deque()
         self._first_event_number = 0  # the number of the first event in the deque
         self._event_number_at_pop: dict[str, int] = {}  # in ascending order
-        self._pods_with_own_event: set[str] = set()
+        self.pods_with_own_event: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._event_number_at_pop)
@@ -51,14 +54,9 @@ class InFlightEvents:
         if self._event_number_at_pop:
             self._events.append(event)
 
-    @property
-    def pods_with_own_event(self) -> AbstractSet[str]:
-        """The uids of the pods in flight for which an event is stored that concerns only them."""
-        return self._pods_with_own_event
-
     def add_own_event(self, uid: str, event: ClusterEvent) -> None:
         """Store *event*, which concerns only the pod in flight with *uid*."""
-        self._pods_with_own_event.add(uid)
+        self.pods_with_own_event.add(uid)
         self._events.append(event)
 
     def get_events_since_pop(self, uid: str) -> Iterator[ClusterEvent] | None:
@@ -73,7 +71,7 @@ class InFlightEvents:
         """Remove the pod with *uid*, and the events that no other pod in flight needs."""
         if self._event_number_at_pop.pop(uid, None) is None:
             return
-        self._pods_with_own_event.discard(uid)
+        self.pods_with_own_event.discard(uid)
         oldest_number = next(iter(self._event_number_at_pop.values()), self._first_event_number + len(self._events))
         while self._first_event_number < oldest_number:
             self._events.popleft()

@@ -207,7 +207,7 @@ class PodGroupQueue(SchedulingQueue):
             self._last_popped_key = ""
             super().add_unschedulable_if_not_present(pod, now)
             return
-        self._in_flight_events.done(pod.uid)
+        self.in_flight_events.done(pod.uid)
         if self.get_pod(pod.key) is None:
             pod.count_failure(is_rejected=bool(pod.rejector_plugins))
             pod.timestamp, pod.was_flushed_from_unschedulable, pod.flush_timestamp = now, False, 0.0

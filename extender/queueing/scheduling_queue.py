@@ -37,13 +37,14 @@ class SchedulingQueue:
 
     Attributes:
         release: the emulated release, which is that of all profiles.
+        in_flight_events: the pods in flight and the events since they were popped; read-only for others.
 
     Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (1.36).
     """
 
     def __init__(self, queues: EntityQueues) -> None:
         """Create a queue from empty *queues*."""
-        self._queues, self._in_flight_events = queues, InFlightEvents()
+        self._queues, self.in_flight_events = queues, InFlightEvents()
         self._queueing_hints, self._settings, self.release = queues.hints, queues.settings, queues.gates.release
 
     # -- read
@@ -81,11 +82,6 @@ class SchedulingQueue:
             for kind in ("pod", "podgroup")
         }
 
-    @property
-    def in_flight_events(self) -> InFlightEvents:
-        """The pods in flight and the events since they were popped; do not modify them."""
-        return self._in_flight_events
-
     def __iter__(self) -> Iterator[QueuedPodInfo]:
         for entity in self._queues:
             yield from entity.pods
@@ -115,9 +111,9 @@ class SchedulingQueue:
         Source: pkg/scheduler/backend/queue/active_queue.go, unlockedActiveQueue.addEventsIfPodInFlight;
         pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Update (1.36).
         """
-        if pod_info.uid in self._in_flight_events:
+        if pod_info.uid in self.in_flight_events:
             for event in events:
-                self._in_flight_events.add_event(event)
+                self.in_flight_events.add_event(event)
             return
         queued_pod = self.get_pod(pod_info.key)
         if queued_pod is None or queued_pod.uid != pod_info.uid:
@@ -170,7 +166,7 @@ class SchedulingQueue:
         """
         entity.attempts += 1
         for pod in tuple(entity.pods):
-            if not self._in_flight_events.add_pod(pod):
+            if not self.in_flight_events.add_pod(pod):
                 if not isinstance(entity, QueuedPodGroupInfo):
                     return False
                 entity.members.remove(pod)
@@ -192,7 +188,7 @@ class SchedulingQueue:
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Done (1.36).
         """
-        self._in_flight_events.done(uid)
+        self.in_flight_events.done(uid)
 
     def add_unschedulable_if_not_present(self, pod: QueuedPodInfo, now: float) -> None:
         """Requeue a popped pod that could not be scheduled.
@@ -211,17 +207,17 @@ class SchedulingQueue:
                 return
             pod.count_failure(is_rejected=bool(pod.rejector_plugins))
             pod.timestamp, pod.was_flushed_from_unschedulable = now, False
-            events: Iterable[ClusterEvent] | None = self._in_flight_events.get_events_since_pop(pod.uid)
+            events: Iterable[ClusterEvent] | None = self.in_flight_events.get_events_since_pop(pod.uid)
             strategy = QueueingStrategy.AFTER_BACKOFF
             group_key = get_queued_group_key(pod.pod_info.pod) if "GenericWorkload" in self._queues.gates else None
             if pod.rejector_plugins and events is not None and group_key is None:
                 strategy = self._queueing_hints.get_strategy_for_events(pod, events)
             self._queues.requeue_with_strategy(pod, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
-            events = self._in_flight_events.get_events_since_pop(pod.uid) or ()
+            events = self.in_flight_events.get_events_since_pop(pod.uid) or ()
             if pod.gating_plugin and self._queueing_hints.get_strategy_for_events(pod, events):
                 pod.event_while_gated = SCHEDULE_ATTEMPT_FAILURE
         finally:
-            self._in_flight_events.done(pod.uid)
+            self.in_flight_events.done(pod.uid)
 
     # -- moves
 
@@ -256,7 +252,7 @@ class SchedulingQueue:
                 self._queues.unschedulable_entities.pop(entity.key)  # so that `on_move` is called if it is gated again
                 self._queues.requeue_with_strategy(entity, strategy, event.label, now)
                 entity.event_while_gated = event.label if entity.gating_plugin else ""
-        self._in_flight_events.add_event(event)
+        self.in_flight_events.add_event(event)
 
     def _may_ungate(self, entity: QueuedEntity, event: ClusterEvent) -> bool:
         if self.release.reevaluates_gated_pods and is_wildcard_event(event):
@@ -276,14 +272,14 @@ class SchedulingQueue:
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Activate (1.36).
         """
-        pods_with_event = self._in_flight_events.pods_with_own_event
+        pods_with_event = self.in_flight_events.pods_with_own_event
         for pod in [pod for pod in pods if pod.metadata.uid not in pods_with_event]:
             uid = pod.metadata.uid
-            if uid not in self._in_flight_events:
+            if uid not in self.in_flight_events:
                 self._activate_pod(pod, now)
             else:
                 event = ClusterEvent(EventResource.ANY, ActionType.ALL, new=pod, label_override=FORCE_ACTIVATE)
-                self._in_flight_events.add_own_event(uid, event)
+                self.in_flight_events.add_own_event(uid, event)
 
     def _activate_pod(self, pod: Pod, now: float) -> None:
         self._activate(pod.key, now)

@@ -55,6 +55,7 @@ class ServingCertificate:
         pem_pair: the certificate and key in PEM; None: they are in `pair_files`.
         pair_files: the files of the certificate and key; None: they are in `pem_pair`.
         client_ca_file: the file with the CAs of client certificates; None: there are no client CAs.
+        client_cas: the CAs in `client_ca_file` at its last refresh.
         context: the TLS context of the server. Each new connection switches to the newest context.
     """
 
@@ -67,17 +68,12 @@ class ServingCertificate:
     _file_contents: tuple[bytes, ...] = field(init=False, default=(), repr=False)
     _extra_cas: tuple[str, ...] = field(init=False, default=())
     _loaded_extra_cas: tuple[str, ...] = field(init=False, default=())
-    _client_cas: tuple[x509.Certificate, ...] = field(init=False, default=())
+    client_cas: tuple[x509.Certificate, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         self.context = _make_context(self.settings)
         self.context.sni_callback = self._on_sni
         self._load(_read_files(self._watched_files))
-
-    @property
-    def client_cas(self) -> tuple[x509.Certificate, ...]:
-        """The CAs in `client_ca_file` at its last refresh."""
-        return self._client_cas
 
     def refresh(self) -> bool:
         """Load the files if they have changed; return whether they have. Open connections are not affected.
@@ -114,7 +110,7 @@ class ServingCertificate:
         _trust_cas(context, (*file_cas, *extra_cas))
         # OpenSSL decides whether to request a client certificate before the SNI callback runs.
         self.context.verify_mode = context.verify_mode
-        self._newest_context, self._file_contents, self._client_cas = context, contents, file_cas
+        self._newest_context, self._file_contents, self.client_cas = context, contents, file_cas
         self._loaded_extra_cas = extra_pems
 
     def _on_sni(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
@@ -63,11 +64,7 @@ def execute(plan: RebalancePlan, execution: PlanExecution) -> None:
     changes = [step.change for step in plan.proof.steps]
     if not changes:
         return
-
-    def prove(recording: Recording, remaining: Sequence[Change]) -> Proof:
-        return execution.prove(plan, recording, remaining)
-
-    options = executor.ExecutionOptions(prove, _report, execution.timeout)
+    options = executor.ExecutionOptions(partial(execution.prove, plan), _report, execution.timeout)
     try:
         executor.execute_plan(execution.cluster_options.credential_source, changes, options)
     except executor.SurpriseError as error:

@@ -11,17 +11,18 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any, Final
 
-from extender.api.label_syntax import validate_label_value, validate_qualified_name, validate_subdomain
+from extender.api.label_syntax import (
+    DNS_LABEL,
+    DNS_LABEL_ERROR,
+    validate_label_value,
+    validate_qualified_name,
+    validate_subdomain,
+)
 from extender.dra.cel import values
 from extender.dra.cel.function_signature import CEL_VALUE, Function, check_kind
 from extender.dra.cel.values import FORMAT, CelValue
 
-_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
-_LABEL_ERROR: Final = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with"
-    f" an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
-)
 _LABEL_1035_ERROR: Final = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character,"
     " and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is"
@@ -47,8 +48,8 @@ def _check_subdomain(text: str) -> list[str]:
 
 def _check_label(text: str) -> list[str]:
     errors = _check_length(text, 63)
-    if not re.fullmatch(_LABEL, text):
-        errors.append(_LABEL_ERROR if validate_subdomain(text) else "must not contain dots")
+    if not re.fullmatch(DNS_LABEL, text):
+        errors.append(DNS_LABEL_ERROR if validate_subdomain(text) else "must not contain dots")
     return errors
 
 

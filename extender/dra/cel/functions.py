@@ -132,30 +132,22 @@ _URLS: Final = (
 )
 
 
-def _parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    return ipaddress.ip_address(text)
-
-
-def _parse_interface(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
-    return ipaddress.ip_interface(text)
-
-
 def _is_global(text: str) -> bool:
-    address = _parse_address(text)
+    address = ipaddress.ip_address(text)
     is_broadcast = text == "255.255.255.255"
     is_local = address.is_loopback or address.is_link_local or address.is_multicast
     return not (is_broadcast or address.is_unspecified or is_local)
 
 
 def _is_local_multicast(text: str) -> bool:
-    address = _parse_address(text)
+    address = ipaddress.ip_address(text)
     if address.version == 4:
         return address in ipaddress.ip_network("224.0.0.0/24")
     return address.packed[0] == 0xFF and address.packed[1] & 0x0F == 2
 
 
 def _contains_cidr(outer_text: str, inner_text: str) -> bool:
-    inner_network, outer_network = _parse_interface(inner_text).network, _parse_interface(outer_text).network
+    inner_network, outer_network = (ipaddress.ip_interface(text).network for text in (inner_text, outer_text))
     if isinstance(inner_network, ipaddress.IPv4Network) and isinstance(outer_network, ipaddress.IPv4Network):
         return inner_network.subnet_of(outer_network)
     if isinstance(inner_network, ipaddress.IPv6Network) and isinstance(outer_network, ipaddress.IPv6Network):
@@ -173,10 +165,10 @@ _IPS_AND_CIDRS: Final = (
     Function("ip", CEL_VALUE, ("string",), False, values.parse_ip_address),
     Function("isIP", "bool", ("string",), False, _can_parse(values.parse_ip_address)),
     Function("ip.isCanonical", "bool", ("string",), False, lambda text: values.parse_ip_address(text).text == text),
-    _method(IP, "family", "int", lambda text: _parse_address(text).version),
-    _method(IP, "isUnspecified", "bool", lambda text: _parse_address(text).is_unspecified),
-    _method(IP, "isLoopback", "bool", lambda text: _parse_address(text).is_loopback),
-    _method(IP, "isLinkLocalUnicast", "bool", lambda text: _parse_address(text).is_link_local),
+    _method(IP, "family", "int", lambda text: ipaddress.ip_address(text).version),
+    _method(IP, "isUnspecified", "bool", lambda text: ipaddress.ip_address(text).is_unspecified),
+    _method(IP, "isLoopback", "bool", lambda text: ipaddress.ip_address(text).is_loopback),
+    _method(IP, "isLinkLocalUnicast", "bool", lambda text: ipaddress.ip_address(text).is_link_local),
     _method(IP, "isLinkLocalMulticast", "bool", _is_local_multicast),
     _method(IP, "isGlobalUnicast", "bool", _is_global),
     Function("cidr", CEL_VALUE, ("string",), False, values.parse_cidr),
@@ -197,9 +189,9 @@ _IPS_AND_CIDRS: Final = (
         lambda outer_text, inner_text: _contains_cidr(outer_text, values.parse_cidr(inner_text).text),
         "string",
     ),
-    _method(CIDR, "ip", CEL_VALUE, lambda text: CelValue(IP, str(_parse_interface(text).ip))),
-    _method(CIDR, "masked", CEL_VALUE, lambda text: CelValue(CIDR, str(_parse_interface(text).network))),
-    _method(CIDR, "prefixLength", "int", lambda text: _parse_interface(text).network.prefixlen),
+    _method(CIDR, "ip", CEL_VALUE, lambda text: CelValue(IP, str(ipaddress.ip_interface(text).ip))),
+    _method(CIDR, "masked", CEL_VALUE, lambda text: CelValue(CIDR, str(ipaddress.ip_interface(text).network))),
+    _method(CIDR, "prefixLength", "int", lambda text: ipaddress.ip_interface(text).network.prefixlen),
 )
 
 
