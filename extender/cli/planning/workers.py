@@ -101,8 +101,9 @@ def _run_in_processes(jobs: int, run: Callable[[T], R], tasks: Iterable[T]) -> I
         except BrokenProcessPool as error:
             message = "a process of --jobs was killed; if the memory was full, use fewer jobs"
             raise ChildProcessError(message) from error
-        finally:
+        except BaseException:
             executor.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _watch_parent() -> None:

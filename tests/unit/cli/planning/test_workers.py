@@ -5,6 +5,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -29,6 +30,13 @@ def kill_this_process(number: int) -> int:
 @pytest.mark.parametrize("jobs", [1, 2], ids=["this process", "two processes"])
 def test_results_have_the_order_of_the_tasks(jobs: int) -> None:
     assert list(run_tasks(Workers(jobs), square, range(20))) == [number * number for number in range(20)]
+
+
+def test_no_thread_of_the_executor_outlives_the_tasks() -> None:
+    """A thread that ended while the interpreter did raised "OSError: Bad file descriptor" at the end of a command."""
+    threads = threading.enumerate()
+    assert list(run_tasks(Workers(2), square, range(4))) == [0, 1, 4, 9]
+    assert threading.enumerate() == threads
 
 
 def test_any_executor_can_run_tasks() -> None:
