@@ -234,13 +234,29 @@ def _find_duplicate_keys(node: yaml.Node, path: str, errors: list[FieldError], v
             _find_duplicate_keys(element, item(path, index), errors, visited_ids)
     elif isinstance(node, yaml.MappingNode):
         names: set[str] = set()
-        for key, value in node.value:
+        for key in _iterate_keys(node):
             name = key.value if isinstance(key.value, str) else ""
-            key_path = child(path, name)
-            if name in names and name != "<<":
-                errors.append(FieldError(key_path, f'duplicate field "{name}" (line {key.start_mark.line + 1})'))
+            if name in names:
+                line = key.start_mark.line + 1
+                errors.append(FieldError(child(path, name), f'duplicate field "{name}" (line {line})'))
             names.add(name)
+        for key, value in node.value:
+            key_path = child(path, key.value if isinstance(key.value, str) else "")
             _find_duplicate_keys(value, key_path, errors, visited_ids)
+
+
+def _iterate_keys(mapping: yaml.MappingNode) -> Iterator[Any]:
+    """Yield the keys of a mapping and of the mappings that its keys `<<` merge. Upstream lets none replace another.
+
+    Source: go.yaml.in/yaml/v2, decode.go, mapping and merge.
+    """
+    for key, value in mapping.value:
+        if key.value != "<<":
+            yield key
+            continue
+        for merged in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+            if isinstance(merged, yaml.MappingNode):
+                yield from _iterate_keys(merged)
 
 
 def _build_json_object(pairs: list[tuple[str, object]]) -> _JsonObject:

@@ -76,6 +76,23 @@ def test_merge_keys_are_no_duplicates() -> None:
     assert value["z"]["b"] == 2
 
 
+MERGED_DUPLICATES = {
+    "a key after the merge": "{<<: *x, a: 2}",
+    "a key before the merge": "{a: 2, <<: *x}",
+    "two merges": "{<<: *x, <<: {a: 2}}",
+    "a list of merges": "{<<: [*x, *x]}",
+    "a merge of a merge": "{<<: {<<: *x}, a: 2}",
+}
+
+
+@pytest.mark.parametrize("mapping", MERGED_DUPLICATES.values(), ids=MERGED_DUPLICATES)
+def test_a_merged_key_cannot_be_replaced(mapping: str) -> None:
+    """kube-scheduler ends with `key "a" already set in map`."""
+    _, errors = parse_document(f"x: &x {{a: 1}}\nz: {mapping}\n".encode(), "f")
+    assert [error.path for error in errors] == ["z.a"]
+    assert errors[0].message.startswith('duplicate field "a" (line ')
+
+
 def test_a_json_syntax_error_is_reported_in_terms_of_json() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_document(b'{"a" 1}', "f")
