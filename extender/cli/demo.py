@@ -87,6 +87,8 @@ def demo(
     if pods > nodes * MAX_PODS_PER_NODE:
         message = f"{pods} are too many for {nodes} nodes; at most {MAX_PODS_PER_NODE} per node"
         raise typer.BadParameter(message, param_hint="--pods")
+    if no_browser and not ui:
+        raise typer.BadParameter("needs --ui", param_hint="--no-browser")
     console = _PipeSafeConsole(file=sys.stdout)
     try:
         with redirect_plugin_output():

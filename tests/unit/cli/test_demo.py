@@ -27,3 +27,11 @@ def test_a_missing_temporary_folder_is_not_a_problem_of_the_port(monkeypatch: py
     result = CliRunner().invoke(demo.app, [])
     message = "extender: [Errno 2] No usable temporary directory found in ['/tmp']\n"
     assert (result.exit_code, result.stderr) == (1, message)
+
+
+def test_no_browser_without_pages_is_an_error() -> None:
+    result = CliRunner().invoke(demo.app, ["--no-browser"])
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (
+        2,
+        "Error: Invalid value for --no-browser: needs --ui",
+    )
