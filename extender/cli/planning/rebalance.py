@@ -105,6 +105,8 @@ def rebalance(
     _write(plan, output, applies=apply)
     if apply:
         execute(plan, PlanExecution(cluster.setup, cluster_options, timeout, seed, verbose=verbose))
+        if _is_unmet(plan) and not exit_code:
+            raise typer.Exit(1)
     exit_with(WAITS if _is_unmet(plan) else FITS, enabled=exit_code)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from extender.cli.planning import rebalance
 from tests.unit.planning.clusters import as_list, budget, node, pod
 
 Run = Callable[..., tuple[int, str, str]]
@@ -99,6 +100,15 @@ def test_the_exit_code_says_whether_the_plan_reaches_its_goal(extender: Run, clu
     assert extender("rebalance", "-f", cluster, "--for", "big", "--exit-code")[0] == 0
     assert extender("rebalance", "-f", cluster, "--for", "m", "--max-attempts", "1", "--exit-code")[0] == 3
     assert extender("rebalance", "-f", cluster, "--fix", "--exit-code")[0] == 0
+
+
+def test_an_applied_plan_that_does_not_reach_its_goal_is_a_failure(
+    extender: Run, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_cluster = rebalance.read_cluster
+    monkeypatch.setattr(rebalance, "read_cluster", lambda _, *options: read_cluster([cluster], *options))
+    assert extender("rebalance", "--for", "m", "--max-attempts", "1", "--apply")[0] == 1
+    assert extender("rebalance", "--for", "m", "--max-attempts", "1", "--apply", "--exit-code")[0] == 3
 
 
 def test_a_group_is_named_by_its_pod_group(extender: Run, cluster: str) -> None:
