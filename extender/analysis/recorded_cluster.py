@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -86,9 +87,8 @@ def read_recording(files: Iterable[str], *, override: bool = False) -> Recording
     file_names = list(files)
     for index, file in enumerate(file_names):
         if file in file_names[:index]:
-            reader.add_error(
-                InputErrorLine(SourceLocation("stdin" if file == STDIN else file), "is named twice; name it once")
-            )
+            location = SourceLocation("stdin" if file == STDIN else file)
+            reader.add_error(InputErrorLine(location, "is named twice; name it once"))
             continue
         try:
             source, data = read_file(file, sys.stdin.buffer.read)
@@ -96,9 +96,8 @@ def read_recording(files: Iterable[str], *, override: bool = False) -> Recording
         except UnreadableError as error:
             reader.add_error(error.error)
         except RecursionError:
-            reader.add_error(
-                InputErrorLine(SourceLocation(file), "Lists are nested too deeply; put the objects into one List")
-            )
+            message = "Lists are nested too deeply; put the objects into one List"
+            reader.add_error(InputErrorLine(SourceLocation(file), message))
     return reader.finish()
 
 
@@ -186,7 +185,7 @@ class _RecordingReader:
         self._objects: dict[tuple[type, str, str], KubernetesObject] = {}
         self._workloads: dict[str, Workload] = {}
         self._generated_names: Counter[str] = Counter()
-        self._exported_workloads: list[ObjectEntry] = []
+        self._exported_workloads: list[tuple[str, ObjectEntry]] = []  # with the key of the workload that owns it
         self._workload_pod_count = 0
         self._locations: dict[tuple[type, str, str], SourceLocation] = {}
         self._config: ConfigEntry | None = None
@@ -222,16 +221,17 @@ class _RecordingReader:
         """Add the entries of one text, and return whether one affects scheduling.
 
         In a text with nodes or pods, a workload of an API server has its pods already. In another text, such as the
-        output of `kubectl get deployment web -o yaml`, it is a manifest.
+        output of `kubectl get deployment web -o yaml`, it is a manifest, unless its owner is one.
         """
         adds_something = is_recording = False
         for entry in entries:
             self._add_entry(entry)
             adds_something |= not isinstance(entry, ObjectEntry) or _affects_scheduling(entry)
             is_recording |= getattr(entry, "kind", "") in {"Node", "Pod"} or isinstance(entry, RecordedKinds)
-        for entry in () if is_recording else self._exported_workloads:
+        for owner_key, entry in () if is_recording else sorted(self._exported_workloads, key=itemgetter(0)):
             try:
-                self._add_workload(entry)
+                if owner_key not in self._workloads:
+                    self._add_workload(entry)
             except InvalidObjectError as error:
                 self.add_error(error.error)
         self._exported_workloads.clear()
@@ -266,8 +266,9 @@ class _RecordingReader:
             owner = obj.metadata.controller
             if is_workload and not obj.metadata.uid:
                 self._add_workload(entry)
-            elif is_workload and (owner is None or owner.kind not in WORKLOAD_VERSIONS):
-                self._exported_workloads.append(entry)
+            elif is_workload:
+                owner_key = f"{owner.kind.lower()}/{obj.metadata.namespace}/{owner.name}" if owner is not None else ""
+                self._exported_workloads.append((owner_key, entry))
         except InvalidObjectError as error:
             self.add_error(error.error)
             return

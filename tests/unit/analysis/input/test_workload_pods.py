@@ -172,6 +172,8 @@ def test_a_workload_that_kubectl_printed_without_nodes_and_pods_is_a_manifest() 
     replica_set["metadata"] |= {"uid": "r", "ownerReferences": [owner]}
     assert len(pod_names(read(workload))) == 3
     assert len(pod_names(read(workload, replica_set))) == 3
+    assert len(pod_names(read(replica_set, workload))) == 3
+    assert pod_names(read(replica_set)) == ["web-7f-1", "web-7f-2", "web-7f-3"]
     invalid = {**workload, "spec": {**workload["spec"], "replicas": "many"}}
     with pytest.raises(InputError, match="Expected `int"):
         read(invalid)
