@@ -131,8 +131,9 @@ def read_inputs(
     emulated_version: Iterable[str] = (),
     *,
     override: bool = False,
+    write_note: Callable[[str], None] = write_error,
 ) -> Cluster:
-    """Read the recording and the configuration; print the skipped kinds on standard error.
+    """Read the recording and the configuration; write notes, for example about skipped kinds.
 
     Args:
         files: the files of the recording.
@@ -141,6 +142,7 @@ def read_inputs(
         emulated_version: the values of `--emulated-version`; none: the release of the recorded API server, or the
             nearest one.
         override: whether a later object replaces an earlier object of the same kind and name.
+        write_note: is called with each note.
 
     Raises:
         ConfigError: the release or a feature gate is invalid.
@@ -150,10 +152,10 @@ def read_inputs(
     gates = parse_gates_of_recorded_release(recording.kubernetes_version, emulated_version, feature_gates or ())
     if recording.skipped_kinds:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(recording.skipped_kinds.items()))
-        write_error(f"skipped kinds that scheduling does not read: {kinds}")
-    setup = load_setup_for_recording(config, recording, gates)
+        write_note(f"skipped kinds that scheduling does not read: {kinds}")
+    setup = load_setup_for_recording(config, recording, gates, write_note)
     if note := describe_unused_groups(recording, setup.gates):
-        write_error(note)
+        write_note(note)
     return Cluster(convert_coscheduling_groups(recording, setup.gates), setup)
 
 
@@ -167,26 +169,30 @@ def warn_about_other_schedulers(
         write_error(f'{pods} pending for scheduler "{name}"; pass its configuration with --config')
 
 
-def load_setup_for_recording(config: str, recording: Recording, gates: FeatureGates) -> wiring.SchedulerSetup:
+def load_setup_for_recording(
+    config: str, recording: Recording, gates: FeatureGates, write_note: Callable[[str], None] = write_error
+) -> wiring.SchedulerSetup:
     """Load the file *config*; without it, load the recording's configuration, or else the default configuration.
+
+    *write_note* is called with each warning about the configuration.
 
     Raises:
         InputError: the configuration cannot be read or is invalid.
     """
     if config:
-        return load_setup_from_file(config, gates)
+        return _write_warnings(read_setup(config, gates), write_note)
     if recording.config is None:
         return wiring.build_setup(gates=gates)
     try:
         setup = wiring.build_setup_from_document(recording.config, recording.config_location, gates)
     except ConfigError as error:
         raise add_file_to_errors(error, recording.config_location) from error
-    return _print_warnings(setup)
+    return _write_warnings(setup, write_note)
 
 
 def load_setup_from_file(file: str, gates: FeatureGates | None = None) -> wiring.SchedulerSetup:
     """Load the configuration as `read_setup` does, and print its warnings on standard error."""
-    return _print_warnings(read_setup(file, gates))
+    return _write_warnings(read_setup(file, gates), write_error)
 
 
 def read_setup(file: str, gates: FeatureGates | None = None) -> wiring.SchedulerSetup:
@@ -231,9 +237,9 @@ def read_document(file: str) -> tuple[SourceLocation, Any]:
     return location, document
 
 
-def _print_warnings(setup: wiring.SchedulerSetup) -> wiring.SchedulerSetup:
+def _write_warnings(setup: wiring.SchedulerSetup, write_note: Callable[[str], None]) -> wiring.SchedulerSetup:
     for warning in setup.warnings:
-        write_error(f"note: {warning}")
+        write_note(f"note: {warning}")
     return setup
 
 

@@ -13,7 +13,6 @@ from extender.cache.cache import Cache
 from extender.cli.pflag import FlagError, ParsedFlags
 from extender.cli.recording_options import (
     add_file_to_errors,
-    load_setup_from_file,
     parse_gates_of_release,
     read_inputs,
     read_setup,
@@ -52,7 +51,8 @@ def make_serve_options(parsed_flags: ParsedFlags) -> ServeOptions:
     errors = [*_validate_flags(parsed_flags), *_validate_paths(paths)]
     if errors:
         raise ConfigError(errors)
-    setup, cluster = _load_cluster(parsed_flags)
+    notes: list[str] = []
+    setup, cluster = _load_cluster(parsed_flags, notes)
     return ServeOptions(
         setup=setup,
         cluster=cluster,
@@ -79,10 +79,7 @@ def make_serve_options(parsed_flags: ParsedFlags) -> ServeOptions:
         standalone=parsed_flags["standalone"],
         filter_answer=_FILTER_ANSWERS[parsed_flags["filter-answer"]],
         assume_timeout_seconds=parsed_flags["assume-timeout"],
-        start_lines=(
-            *(() if parsed_flags["file"] else setup.warnings),  # those of a recording were printed
-            *_describe_best_node_effects(parsed_flags, setup.gates),
-        ),
+        start_lines=(*notes, *_describe_best_node_effects(parsed_flags, setup.gates)),
         logs=LoggingOptions(parsed_flags["logging-format"], parsed_flags["v"]),
         serves_ui=parsed_flags["ui"],
     )
@@ -99,8 +96,13 @@ def _make_diagnostics_options(parsed_flags: ParsedFlags) -> ServingOptions | Non
     )
 
 
-def _load_cluster(parsed_flags: ParsedFlags) -> tuple[SchedulerSetup, CredentialSource | Cache | None]:
-    """Return the profiles and the cluster: a recorded one, the credentials of a live one, or None for no cluster."""
+def _load_cluster(
+    parsed_flags: ParsedFlags, notes: list[str]
+) -> tuple[SchedulerSetup, CredentialSource | Cache | None]:
+    """Return the profiles and the cluster: a recorded one, the credentials of a live one, or None for no cluster.
+
+    Notes about the configuration and the recording are added to *notes*.
+    """
     if parsed_flags["file"]:
         inputs = read_inputs(
             list(parsed_flags["file"]),
@@ -108,6 +110,7 @@ def _load_cluster(parsed_flags: ParsedFlags) -> tuple[SchedulerSetup, Credential
             parsed_flags["feature-gates"],
             parsed_flags["emulated-version"],
             override=parsed_flags["override"],
+            write_note=lambda note: notes.append(note.removeprefix("note: ")),
         )
         cache = load_cache(inputs.recording, inputs.setup.gates)
         for profile in inputs.setup.profiles.values():
@@ -115,6 +118,7 @@ def _load_cluster(parsed_flags: ParsedFlags) -> tuple[SchedulerSetup, Credential
         return inputs.setup, cache
     gates = parse_gates_of_release(parsed_flags["emulated-version"], parsed_flags["feature-gates"])
     setup = read_setup(parsed_flags["config"], gates) if parsed_flags["config"] else build_setup(gates=gates)
+    notes += setup.warnings
     if parsed_flags["without-cluster"]:
         return setup, None
     kubeconfig = parsed_flags["kubeconfig"] or setup.configuration.client_connection.kubeconfig
@@ -134,12 +138,13 @@ def _describe_best_node_effects(parsed_flags: ParsedFlags, gates: FeatureGates) 
             "Filter leaves one node: kube-scheduler calls neither its Score plugins nor prioritize of any extender",
         )
     file = parsed_flags["kube-scheduler-config"]
-    setup = load_setup_from_file(file, gates)
+    setup = read_setup(file, gates)
     score_plugins = list_score_plugins(setup.profiles)
     try:
-        return tuple(describe_best_node_effects(setup.configuration, score_plugins, port=parsed_flags["port"]))
+        effects = describe_best_node_effects(setup.configuration, score_plugins, port=parsed_flags["port"])
     except ConfigError as error:
         raise add_file_to_errors(error, file) from error
+    return (*setup.warnings, *effects)
 
 
 def _make_verb_paths(parsed_flags: ParsedFlags) -> VerbPaths:

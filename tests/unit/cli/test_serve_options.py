@@ -205,6 +205,14 @@ def test_warnings_about_the_configuration_are_lines_of_the_log(
     assert capsys.readouterr().err == ""
 
 
+def test_notes_about_a_recording_are_lines_of_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They were plain lines on standard error, also with --logging-format json."""
+    file = tmp_path / "c.yaml"
+    file.write_text("{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: default}}\n---\n" + HEAD)
+    assert options(f"--file={file}").start_lines == ("skipped kinds that scheduling does not read: 1 Secret",)
+    assert capsys.readouterr().err == ""
+
+
 def test_a_contradiction_in_the_configuration_of_kube_scheduler_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "scheduler.yaml"
     file.write_text(
