@@ -201,29 +201,22 @@ def _format_score_table(explanation: PodExplanation, ranking: Ranking, assigned_
     ]
     title = "Scores" if len(positions) == len(ranking.rows) else f"Scores of the best {_MAX_BEST_NODES} nodes"
     title += f" and of {assigned_node}" if len(positions) > _MAX_BEST_NODES else ""
-    return ["", f"  {title}", *format_score_table(explanation, ranking, positions)]
+    return ["", f"  {title}: weighted (raw)", *format_score_table(explanation, ranking, positions)]
 
 
 def format_score_table(explanation: PodExplanation, ranking: Ranking, positions: Sequence[int]) -> list[str]:
-    """Return a table of the raw, normalized and weighted score of every plugin, and of the totals.
+    """Return a table of the weighted score of every plugin, with the raw score in parentheses, and of the totals.
 
     *positions* are those of the nodes in the ranking, one for each column.
     """
     names = [explanation.node_names[int(ranking.rows[position])] for position in positions]
-    rows = [("PLUGIN", *(cell for name in names for cell in (name, "", "")))]
-    rows.append(("", *(cell for _ in names for cell in ("raw", "of 100", "weighted"))))
+    rows = [("PLUGIN", "WEIGHT", *names)]
     for plugin, scores in ranking.scores_by_plugin.items():
-        cells: list[str] = []
-        for position in positions:
-            normalized = int(scores.normalized[position])
-            cells += [
-                str(int(scores.raw[position])),
-                str(normalized),
-                f"x{scores.weight} = {normalized * scores.weight}",
-            ]
-        rows.append((plugin, *cells))
-    rows.append(("total", *(cell for position in positions for cell in ("", "", str(int(ranking.totals[position]))))))
-    return format_table(rows, right_aligned=range(1, 3 * len(names) + 1), indent="    ")
+        weighted = [scores.normalized.item(position) * scores.weight for position in positions]
+        raw = [scores.raw.item(position) for position in positions]
+        rows.append((plugin, str(scores.weight), *map("{} ({})".format, weighted, raw)))
+    rows.append(("total", "", *(str(ranking.totals.item(position)) for position in positions)))
+    return format_table(rows, right_aligned=range(1, len(names) + 2), indent="    ")
 
 
 def format_preemption_lines(explanation: PodExplanation) -> list[str]:

@@ -181,11 +181,10 @@ Pod default/fits
   fits on 2 of 3 nodes
   large is best (total 190), 146 ahead of small: NodeResourcesFit +146
 
-  Scores
-    PLUGIN            large                    small
-                        raw  of 100  weighted    raw  of 100  weighted
-    NodeResourcesFit     95      95  x2 = 190     22      22   x2 = 44
-    total                                 190                       44
+  Scores: weighted (raw)
+    PLUGIN            WEIGHT     large    small
+    NodeResourcesFit       2  190 (95)  44 (22)
+    total                          190       44
 
   Rejections, with every plugin run on every node
     NODES  ONLY THIS  PLUGIN           REASON
@@ -199,11 +198,10 @@ Pod default/one
   fits on 1 of 3 nodes
   large is the only one, so it is taken whatever its score
 
-  Scores
-    PLUGIN            large
-                        raw  of 100  weighted
-    NodeResourcesFit     92      92  x2 = 184
-    total                                 184
+  Scores: weighted (raw)
+    PLUGIN            WEIGHT     large
+    NodeResourcesFit       2  184 (92)
+    total                          184
 
   Rejections, with every plugin run on every node
     NODES  ONLY THIS  PLUGIN            REASON
