@@ -173,7 +173,10 @@ class PodExplanationResult(AnswerPart):
     scores: Annotated[dict[str, NodeScore], Meta(description="The scores of the feasible nodes, by node.")]
     best: Annotated[list[str], Meta(description="The nodes with the highest total.")]
     filter_message: str | None
-    message: Annotated[str | None, Meta(description="kube-scheduler's message; null if the pod fits.")]
+    message: Annotated[
+        str | None,
+        Meta(description="kube-scheduler's message; null if the pod fits, or if `preEnqueue` rejects it."),
+    ]
     preemption: PreemptionOutcome | None
     pod_group: PodGroupResult | None
     assigned: AssignedNodeResult | None
