@@ -162,7 +162,8 @@ class ProgressBar:
         self._last_state = percent, total
         filled_width = _BAR_WIDTH * done // total
         bar = "#" * filled_width + "." * (_BAR_WIDTH - filled_width)
-        self._terminal.write(f"\r[{bar}] {percent:3d}% {done} of {total} {self._noun}")
+        line = f"[{bar}] {percent:3d}% {done} of {total} {self._noun}"
+        self._terminal.write(f"\r{line[: shutil.get_terminal_size().columns - 1]}")  # a wrapped line cannot be erased
         self._terminal.flush()
 
     def _write_line(self, done: int, total: int) -> None:

@@ -21,6 +21,13 @@ def test_the_bar_shows_the_percentage_and_is_erased_at_the_end() -> None:
     assert terminal.getvalue().endswith("\r\033[K")
 
 
+def test_the_bar_of_a_narrow_terminal_stays_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal = _Terminal()
+    ProgressBar("pods", terminal).show(1, 4)
+    assert terminal.getvalue() == "\r[#######.......................]  25% 1"
+
+
 def test_the_bar_is_drawn_only_if_the_percentage_changes() -> None:
     terminal = _Terminal()
     progress_bar = ProgressBar("pods", terminal)
