@@ -88,8 +88,8 @@ def format_report(runs: Sequence[Run], variant: str = "") -> str:
     seeds = len({run.seed for run in runs})
     lines = format_table(rows, right_aligned=range(1, len(head)))
     lines += ["", f"Allocated part of the GPUs by arrived demand: means of {format_count(seeds, 'seed')}."]
-    if any("-" in row for row in rows):
-        lines.append("-: no pod arrived within half a per cent of this demand; -o csv has the demands that occurred.")
+    if any(demand_percent not in run.allocated_percent for run in runs for demand_percent in REPORTED_DEMAND_PERCENTS):
+        lines.append("Without seeds in which no pod arrived within half a per cent of a demand (-: all); see -o csv.")
     return "\n".join([*lines, ""])
 
 

@@ -44,9 +44,20 @@ def test_the_table_has_means_and_the_range_of_each_policy() -> None:
         "  Fill    80.00  90.00  95.80      -      -  95.80 to 95.80      6.0",
         "",
         "Allocated part of the GPUs by arrived demand: means of 2 seeds.",
-        "-: no pod arrived within half a per cent of this demand; -o csv has the demands that occurred.",
+        "Without seeds in which no pod arrived within half a per cent of a demand (-: all); see -o csv.",
     ]
     assert format_report(RUNS[:2]).splitlines()[-1] == "Allocated part of the GPUs by arrived demand: means of 2 seeds."
+
+
+def test_the_table_says_that_some_means_are_of_fewer_seeds() -> None:
+    """With few GPUs, the mean at 100 % was lower than at 90 %, because it was of other seeds."""
+    runs = [RUNS[0], Run("FGD", 43, {80: 80.0, 90: 90.0, 110: 95.1, 130: 95.2}, {}, {}, 4.0)]
+    assert format_report(runs).splitlines()[1:] == [
+        "  FGD     80.01  89.99  95.23  95.20  95.30  95.23 to 95.23      4.1",
+        "",
+        "Allocated part of the GPUs by arrived demand: means of 2 seeds.",
+        "Without seeds in which no pod arrived within half a per cent of a demand (-: all); see -o csv.",
+    ]
 
 
 def test_each_policy_is_followed_by_the_published_means_and_the_differences() -> None:
