@@ -242,18 +242,26 @@ class StandaloneScheduler:
         return broadcaster
 
     async def _drain(self, scheduling_loop: asyncio.Task[None]) -> None:
-        """Wait until *scheduling_loop* ends, no pod is in flight and all events are written, for a limited time.
+        """Wait until *scheduling_loop* ends, all writes are made and all events are written, for a limited time.
 
         The loop may be in a scheduling cycle that waits for an HTTP extender or, for evictions, for the API server.
+        Bindings that wait for Permit or for a volume end here. They may wait for minutes, and the lease is not released
+        meanwhile. The next leader schedules their pods again.
         """
         deadline = self._clock.monotonic() + _DRAIN_SECONDS
         await asyncio.wait({scheduling_loop}, timeout=_DRAIN_SECONDS)
         if scheduling_loop.done():
             scheduling_loop.result()
-        while (len(self.queue.in_flight_events) or self.context.tasks) and self._clock.monotonic() < deadline:
+        while self._is_writing() and self._clock.monotonic() < deadline:
             await asyncio.sleep(0.02)
+        await _cancel([*self.context.tasks])
         for broadcaster in self.broadcasters.values():
             await broadcaster.drain(max(0.0, deadline - self._clock.monotonic()))
+
+    def _is_writing(self) -> bool:
+        """Return whether a task makes an API call or is about to make one."""
+        waiting_count = len(self.context.waiting_pods) + len(self.context.pre_bind_cancel_functions)
+        return self._api_writer.in_flight_call_count > 0 or len(self.context.tasks) > waiting_count
 
 
 def _raise_task_error(tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -5,12 +5,16 @@ Source: client-go's leader election.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from extender.config.model import Extender
 from extender.fake_apiserver.registry.resources import RESOURCES_BY_KIND
+from extender.framework.api_plan import ApiPlan
+from extender.framework.extension_points import PermitResult
+from extender.framework.status import Code, Status
 from tests.faults.builders import FaultHarness, run
 from tests.faults.tcp_proxy import TcpProxy
 from tests.faulty_apiserver import Fault, FaultKind
@@ -136,6 +140,40 @@ def test_a_terminating_leader_finishes_its_work_and_releases_the_lease() -> None
         assert harness.unbound_names() == set()
         assert await harness.wait_until(lambda: second.is_leader) <= 2.5
         harness.create_pods("d")
+        await harness.wait_until_consistent()
+
+    run(scenario)
+
+
+class Waits:
+    """Has each pod wait on Permit or in PreBind."""
+
+    name = "Waits"
+
+    def permit(self, *_: Any) -> PermitResult:
+        return PermitResult(Status(Code.WAIT), timeout=600.0)
+
+    def pre_bind(self, *_: Any) -> ApiPlan:
+        return ApiPlan((), lambda _: None, timeout=600.0)
+
+
+@pytest.mark.parametrize("point", ["permit_plugins", "pre_bind_plugins"])
+def test_a_terminating_leader_does_not_wait_for_a_gang_or_a_volume(point: str) -> None:
+    """The next leader schedules the pod. kube-scheduler does not wait either."""
+
+    async def scenario(harness: FaultHarness) -> None:
+        harness.create_nodes(2)
+        first = await harness.start_leader()
+        second = await harness.start_scheduler()
+        context = first.scheduler.context
+        (profile,) = context.profiles.values()
+        context.profiles = {profile.scheduler_name: replace(profile, **{point: (Waits(),)})}
+        harness.create_pods("a")
+        await harness.wait_until(lambda: len(context.waiting_pods) + len(context.pre_bind_cancel_functions) == 1)
+        first.stopping.set()
+        assert await harness.wait_until(first.task.done) <= 0.25
+        assert first.task.result() == 0
+        assert await harness.wait_until(lambda: second.is_leader) <= 2.5
         await harness.wait_until_consistent()
 
     run(scenario)
