@@ -291,6 +291,7 @@ def _make_extender_service(
             options.other_scheduler_names,
             describe_missing_data,
             verbs.decision_log,
+            is_stopping=lambda: telemetry.health.draining,
             end_assumption=do_nothing if assumptions is None else assumptions.supersede,
         )
     extender_service = ExtenderService(

@@ -41,6 +41,12 @@ from extender.scheduler.binder import Binder, BindingError, make_unreserve_calls
 
 log = logging.getLogger("extender.extender_api")
 
+_MAX_WAIT_SECONDS = 4.0
+"""Seconds for which a request waits for an earlier one of the same pod. kube-scheduler waits five seconds by default.
+
+Source: pkg/scheduler/extender.go, DefaultExtenderTimeout (1.36).
+"""
+
 _FINISHED = ("Succeeded", "Failed")
 
 
@@ -89,6 +95,7 @@ class BindVerb:
         get_not_ready_reason: a function that returns the reason why no request can be served now; empty if requests can
             be served.
         on_forget: a function that is called with an assumed pod whose binding failed.
+        is_stopping: a function that returns whether the process is stopping. Waits for volumes and devices then end.
         end_assumption: a function that ends filter's assumption of the pod with the given uid, because bind assumes the
             pod itself.
     """
@@ -104,6 +111,7 @@ class BindVerb:
     decision_log: DecisionLog = field(default_factory=DecisionLog)
     on_forget: Callable[[Pod], None] = do_nothing
     clock: Clock = field(default_factory=SystemClock)
+    is_stopping: Callable[[], bool] = lambda: False
     end_assumption: Callable[[str], None] = do_nothing
     _pod_locks: dict[str, tuple[asyncio.Lock, int]] = field(default_factory=dict)
 
@@ -112,7 +120,7 @@ class BindVerb:
         if reason := self.get_not_ready_reason():
             return self._record_result(args, "refused", reason)
         try:
-            async with self._lock_pod(args.pod_uid):  # a repeated request waits for the first one's result
+            async with self._lock_pod(args):  # a repeated request waits for the first one's result
                 return self._record_result(args, await self._bind(args))
         except BindRejectedError as error:
             return self._record_result(args, "refused", str(error))
@@ -122,13 +130,28 @@ class BindVerb:
             return self._record_result(args, "failed", str(error))
 
     @asynccontextmanager
-    async def _lock_pod(self, uid: str) -> AsyncIterator[None]:
-        """Serve one request for a pod at a time."""
+    async def _lock_pod(self, args: BindingArgs) -> AsyncIterator[None]:
+        """Serve one request for a pod at a time.
+
+        The first one may wait for a volume for minutes. The caller gives up and repeats the request, so that requests
+        without a limited wait would fill the limit of concurrent requests.
+
+        Raises:
+            BindRejectedError: an earlier request is still running.
+        """
+        uid = args.pod_uid
         lock, user_count = self._pod_locks.get(uid, (asyncio.Lock(), 0))
         self._pod_locks[uid] = lock, user_count + 1
         try:
-            async with lock:
+            try:
+                async with asyncio.timeout(_MAX_WAIT_SECONDS):
+                    await lock.acquire()
+            except TimeoutError as error:
+                raise BindRejectedError(f"another request to bind pod {args.key} is still running") from error
+            try:
                 yield
+            finally:
+                lock.release()
         finally:
             _, user_count = self._pod_locks[uid]
             if user_count == 1:
@@ -218,6 +241,7 @@ class BindVerb:
             self.clock,
             asyncio.sleep,
             ensure_assumed,
+            get_stop_reason=lambda: "the extender is stopping" if self.is_stopping() else "",
         )
         if pre_flights.status is None:
             await binder.run_pre_bind_plugins(pre_flights.groups)

@@ -102,6 +102,7 @@ class Binder:
         record_event: the function that records an event about the pod with a reason and a note.
         on_wait_end: the function that is called when the wait of a plan ends. Its arguments are the allocated
             devices of the plan, the result of the wait and its duration in seconds.
+        get_stop_reason: the function that returns why the wait of a plan must end; empty if it may go on.
         check_node_freshness: the function that returns why the cached node may be out of date; empty if it is current.
     """
 
@@ -119,6 +120,7 @@ class Binder:
     on_pre_bind_call: Callable[[ApiCall, bool], None] = do_nothing
     record_event: Callable[[str, str], None] = do_nothing
     on_wait_end: Callable[[Sequence[tuple[str, bool]], Status, float], None] = do_nothing
+    get_stop_reason: Callable[[], str] = lambda: ""
     check_node_freshness: Callable[[str], Awaitable[str]] = skip_freshness_check
 
     @contextmanager
@@ -221,6 +223,8 @@ class Binder:
                 raise BindingError(PluginError(plugin.name, "PreBind", detail).status) from error
             if result is None:
                 ensure_still_valid()
+                if reason := self.get_stop_reason():
+                    raise BindingError(error_status(f'running PreBind plugin "{plugin.name}": {reason}'))
                 result = plan.timeout_status if self.clock.monotonic() >= deadline else None
             if result is not None:
                 self.on_wait_end(plan.allocated_devices, result, self.clock.monotonic() - start_time)

@@ -23,8 +23,11 @@ request in flight would fail, and kube-scheduler does not retry it.
 Source: pkg/scheduler/extender.go, HTTPExtender.send (1.36).
 """
 
-VERBS_SHUTDOWN_SECONDS = 30
-"""Seconds that requests to the extender verbs have to finish when the process stops."""
+VERBS_SHUTDOWN_SECONDS = 25
+"""Seconds that requests to the extender verbs have to finish when the process stops.
+
+By default, Kubernetes kills the container after 30 seconds.
+"""
 
 DEFAULT_SHUTDOWN_SECONDS = 5
 """Seconds that requests to a standalone scheduler have to finish when it stops.

@@ -9,7 +9,9 @@ import pytest
 from extender.api.kinds.pod import Pod
 from extender.client.errors import ApiError, PodOnOtherNodeError
 from extender.framework.api_plan import ApiCall, ApiPlan
+from extender.framework.status import SUCCESS
 from tests.build import make_pod
+from tests.unit.client.virtual_time import current_loop, run
 from tests.unit.extender_api.test_bind import (
     ARGS,
     WEB,
@@ -127,3 +129,43 @@ def test_a_pod_that_the_watch_shows_only_during_a_failed_bind_is_pending() -> No
     assert "409 Conflict" in bind_all(bind_verb, ARGS)[0]
     assert list(bind_verb.cache.pending_pods) == [UID]
     assert forgotten == [WEB]
+
+
+def test_repeated_requests_for_a_pod_that_waits_for_a_volume_do_not_pile_up() -> None:
+    """kube-scheduler gives up after five seconds and repeats the request."""
+
+    async def main() -> None:
+        requests = []
+        for _ in range(10):
+            requests.append(asyncio.create_task(bind_verb.bind(ARGS)))
+            await asyncio.sleep(15)
+        assert [request.done() for request in requests] == [False, *[True] * 9]
+        assert {request.result().error for request in requests[1:]} == {
+            "another request to bind pod default/web is still running"
+        }
+        is_bound.append(True)
+        assert (await requests[0]).error == ""
+
+    is_bound: list[bool] = []
+    server = FakeApiServer(WEB)
+    plan = ApiPlan((), lambda _: SUCCESS if is_bound else None, timeout=600.0)
+    bind_verb, metrics = make_bind_verb(server, WEB, profile=profile_with(PreBindPlugin(plan)))
+    run(main())
+    assert metrics.outcomes == [*["refused"] * 9, "bound"]
+
+
+def test_a_wait_for_a_volume_ends_when_the_process_stops() -> None:
+    async def main() -> None:
+        request = asyncio.create_task(bind_verb.bind(ARGS))
+        await asyncio.sleep(15)
+        is_stopping.append(True)
+        start_time = current_loop().time()
+        assert (await request).error == 'running PreBind plugin "Prepares": the extender is stopping'
+        assert current_loop().time() - start_time <= 1.0
+
+    is_stopping: list[bool] = []
+    plugin = PreBindPlugin(ApiPlan((), lambda _: None, timeout=600.0))
+    profile = profile_with(plugin)
+    bind_verb, metrics = make_bind_verb(FakeApiServer(WEB), WEB, profile=profile, is_stopping=lambda: bool(is_stopping))
+    run(main())
+    assert (metrics.outcomes, plugin.reserved_nodes) == (["failed"], [])
