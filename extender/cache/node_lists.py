@@ -14,7 +14,7 @@ import numpy as np
 
 from extender.cache.tables.affinity_terms import AffinityTerm, AffinityTermTable, TermKind
 from extender.cache.tables.arrays import BoolArray
-from extender.cache.tables.node_counts import NodeCounts, OwnerToken
+from extender.cache.tables.node_counts import NodeCounts
 from extender.cache.tables.node_table import NodeTable
 from extender.cache.tables.volume_uses import VolumeUseTable
 
@@ -33,12 +33,16 @@ class NodeLists:
     has_required_anti_affinity: BoolArray
     volume_uses: VolumeUseTable
 
-    def select(self, term: AffinityTerm, counts: NodeCounts, nodes: NodeTable) -> NodeCounts:
-        """Return the counts of *term* on the nodes of its list."""
-        is_required_anti = term.kind is TermKind.REQUIRED_ANTI_AFFINITY
-        mask = self.has_required_anti_affinity if is_required_anti else self.has_affinity
-        row_counts = counts.get_by_row(nodes) * mask
-        return NodeCounts(row_counts, OwnerToken(), total=int(row_counts.sum()))
+    def select(
+        self, terms: Iterable[tuple[AffinityTerm, NodeCounts]], nodes: NodeTable
+    ) -> tuple[tuple[AffinityTerm, NodeCounts], ...]:
+        """Return *terms* with their counts on the nodes of their lists, without those that have no pod there."""
+        required_anti, others = self.has_required_anti_affinity, self.has_affinity
+        selected = (
+            (term, counts.restrict_to(required_anti if term.kind is TermKind.REQUIRED_ANTI_AFFINITY else others, nodes))
+            for term, counts in terms
+        )
+        return tuple((term, counts) for term, counts in selected if counts.total)
 
 
 def make_node_lists(terms: AffinityTermTable, volume_uses: VolumeUseTable, nodes: NodeTable) -> NodeLists:
@@ -53,5 +57,8 @@ def make_node_lists(terms: AffinityTermTable, volume_uses: VolumeUseTable, nodes
 def _find_rows(all_counts: Iterable[NodeCounts], nodes: NodeTable) -> BoolArray:
     has_term = np.zeros(len(nodes), dtype=np.bool_)
     for counts in all_counts:
-        has_term |= counts.get_by_row(nodes) > 0
+        if isinstance(counts.row_counts, dict):
+            has_term[list(counts.row_counts)] = True
+        else:
+            has_term |= counts.get_by_row(nodes) > 0
     return has_term

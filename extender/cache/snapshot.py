@@ -4,7 +4,7 @@ A snapshot copies nothing: it reads the tables of the cache. While a read scope 
 before it writes it (see `cache.Cache`).
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.cache.tables.closed_tables import CLOSED_TABLES
 from extender.cache.tables.history import ChangedRows, HistoryId, HistoryPosition
 from extender.cache.tables.images import ImageState
-from extender.cache.tables.node_counts import NodeCounts
+from extender.cache.tables.node_counts import NodeCounts, sum_by_domain
 from extender.cache.tables.node_table import RowMapVersion
 from extender.cache.tables.pod_selectors import PodMatcher
 from extender.cache.tables.symbols import PodLabels, Symbols
@@ -199,6 +199,10 @@ class Snapshot:
         """Return *counts* by topology domain: int64, indexed by the id of the label value."""
         return counts.get_by_domain(topology_key, self._tables.nodes)
 
+    def sum_by_domain(self, weighted_counts: Iterable[tuple[str, NodeCounts, int]]) -> dict[str, IntArray]:
+        """Return `node_counts.sum_by_domain` for the nodes of this snapshot."""
+        return sum_by_domain(weighted_counts, self._tables.nodes)
+
     def affinity_terms_matching(self, pod_labels: PodLabels) -> tuple[tuple[AffinityTerm, NodeCounts], ...]:
         """Return the assigned pods' affinity terms that match pods with these labels, with counts of pods by term."""
         return self._tables.affinity_terms.find_matching_terms(pod_labels)
@@ -206,10 +210,7 @@ class Snapshot:
     def listed_affinity_terms_matching(self, pod_labels: PodLabels) -> tuple[tuple[AffinityTerm, NodeCounts], ...]:
         """Return the result of `affinity_terms_matching`; if there are `NodeLists`, count only on the nodes in them."""
         terms, lists = self.affinity_terms_matching(pod_labels), self._tables.node_lists
-        if lists is None:
-            return terms
-        selected = ((term, lists.select(term, counts, self._tables.nodes)) for term, counts in terms)
-        return tuple((term, counts) for term, counts in selected if counts.total)
+        return terms if lists is None else lists.select(terms, self._tables.nodes)
 
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
         """Return the labels of namespace *name*, or None if it is unknown."""

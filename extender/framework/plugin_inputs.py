@@ -224,6 +224,7 @@ _SNAPSHOT_CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "make_pod_info": ReadOnlyPodInfo,
     "counts_by_row": make_array_read_only,
     "counts_by_domain": make_array_read_only,
+    "sum_by_domain": lambda sums: {key: make_array_read_only(counts) for key, counts in sums.items()},
     "namespace_labels": lambda labels: types.MappingProxyType(dict(labels)),
     "image_state": lambda state: ImageState(state.size, set(state.rows)),
     "node_allocatable_claim_users": lambda uids_by_row: types.MappingProxyType(dict(uids_by_row)),

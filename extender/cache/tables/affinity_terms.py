@@ -5,7 +5,7 @@ InterPodAffinity.getExistingAntiAffinityCounts; pkg/scheduler/framework/plugins/
 InterPodAffinity.processExistingPod (1.36).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from extender.cache.tables.node_counts import NodeCounts, NodeCountsByKey
@@ -36,6 +36,8 @@ class TermKind(Enum):
 class AffinityTerm:
     """One affinity term of a pod.
 
+    The hash is computed once, because every cycle looks up the counts of all terms that match its pod.
+
     Attributes:
         kind: the list of the pod's affinity that contains the term.
         pod_selector: the selector of the pods that the term matches.
@@ -47,6 +49,14 @@ class AffinityTerm:
     pod_selector: PodSelector
     topology_key: str
     weight: int = 0
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Compute the hash."""
+        object.__setattr__(self, "_hash", hash((self.kind, self.pod_selector, self.topology_key, self.weight)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 class AffinityTermTable(NodeCountsByKey[AffinityTerm]):

@@ -4,19 +4,21 @@ Counts of few nodes are stored in a mapping: one pod may have hundreds of affini
 took 40 KB in a cluster of 5,000 nodes.
 """
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from extender.cache.tables.arrays import IntArray, widen
+from extender.cache.tables.arrays import BoolArray, IntArray, widen
 from extender.cache.tables.node_table import ABSENT, NodeTable
 
 Key = TypeVar("Key")
 
 _SPARSE_RATIO = 32
-"""Counts whose rows are at most one of 32 are stored in a mapping, and an array is cached only if it has at most 32
-times as many entries as there are rows with pods. So an array takes at most 256 bytes for each of these rows."""
+"""Counts whose rows are at most one of 32 are stored in a mapping, and their sums by domain are not cached. So an array
+takes at most 256 bytes for each row with pods."""
 
 
 class OwnerToken:
@@ -59,6 +61,14 @@ class NodeCounts:
         domain_counts = {key: counts for key, counts in self.domain_counts.items() if key not in keys}
         return NodeCounts(self.row_counts, self.owner, domain_counts, self.total, self.last_used, self.unread_updates)
 
+    def restrict_to(self, mask: BoolArray, nodes: NodeTable) -> "NodeCounts":
+        """Return the counts on the nodes of *mask*: bool, shape (number of nodes,)."""
+        if isinstance(self.row_counts, dict):
+            selected = {row: count for row, count in self.row_counts.items() if mask[row]}
+            return NodeCounts(selected, OwnerToken(), total=sum(selected.values()))
+        row_counts = self.get_by_row(nodes) * mask
+        return NodeCounts(row_counts, OwnerToken(), total=int(row_counts.sum()))
+
     def add(self, row: int, amount: int, nodes: NodeTable) -> None:
         """Add *amount*, which may be negative, to the number of pods on *row*."""
         if isinstance(self.row_counts, dict):
@@ -99,12 +109,8 @@ class NodeCounts:
         counts = self.domain_counts.get(key)
         if counts is None:
             column, size = nodes.get_label_column(key)[: len(nodes)], max(1, len(nodes.symbols.get_label_values(key)))
-            if isinstance(self.row_counts, dict):
-                counts = _sum_by_value(column[list(self.row_counts)], np.array(list(self.row_counts.values())), size)
-                is_cached = size <= len(self.row_counts) * _SPARSE_RATIO
-            else:
-                counts, is_cached = _sum_by_value(column, self.get_by_row(nodes), size), True
-            if is_cached:
+            counts = _sum_by_value(column, self.get_by_row(nodes), size)
+            if not isinstance(self.row_counts, dict):
                 self.domain_counts[key] = counts
             return counts
         size = len(nodes.symbols.get_label_values(key))
@@ -123,6 +129,41 @@ def _sum_by_value(value_ids: IntArray, counts: IntArray, size: int) -> IntArray:
     """Return the sum of *counts* for each of *size* values; *value_ids* has the value of each count, or ABSENT."""
     has_value = value_ids != ABSENT
     return np.bincount(value_ids[has_value], weights=counts[has_value], minlength=size).astype(np.int64)
+
+
+def sum_by_domain(weighted_counts: Iterable[tuple[str, NodeCounts, int]], nodes: NodeTable) -> dict[str, IntArray]:
+    """Return the sums of counts times their weights by topology key: int64, indexed by the id of the label value.
+
+    *weighted_counts* has the topology key, the counts and the weight of each summand. A key is left out if none of its
+    counted pods is on a node with this label. Counts of few nodes are added in one step for each key, because a few
+    pods may have 100,000 affinity terms that match every pod. Do not modify the result.
+    """
+    sums: dict[str, IntArray] = {}
+    sparse: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for key, counts, weight in weighted_counts:
+        if isinstance(counts.row_counts, dict):
+            rows, amounts = sparse[key]
+            rows += counts.row_counts
+            amounts += [count * weight for count in counts.row_counts.values()]
+            continue
+        domain_counts = counts.get_by_domain(key, nodes)
+        if domain_counts.any():
+            _add_to_sum(sums, key, domain_counts if weight == 1 else domain_counts * weight)
+    for key, (rows, amounts) in sparse.items():
+        value_ids = nodes.get_label_column(key)[np.array(rows, dtype=np.int64)]
+        if (value_ids != ABSENT).any():
+            size = max(1, len(nodes.symbols.get_label_values(key)))
+            _add_to_sum(sums, key, _sum_by_value(value_ids, np.array(amounts, dtype=np.int64), size))
+    return sums
+
+
+def _add_to_sum(sums: dict[str, IntArray], key: str, summand: IntArray) -> None:
+    current = sums.get(key)
+    if current is None:
+        sums[key] = summand
+    else:
+        size = max(len(current), len(summand))
+        sums[key] = widen(current, size) + widen(summand, size)
 
 
 class NodeCountsByKey(Generic[Key]):

@@ -1,6 +1,7 @@
 """Counts of matched terms by topology domain. Arrays are shared with the cache and copied on write."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 
@@ -24,8 +25,9 @@ class TopologyToMatchedTermCount:
 
     __slots__ = ("_counts", "_owned_keys", "deltas_by_row")
 
-    def __init__(self) -> None:
-        self._counts: dict[str, IntArray] = {}
+    def __init__(self, counts: Mapping[str, IntArray] = MappingProxyType({})) -> None:
+        """Begin with *counts* by topology key: int64, indexed by value id."""
+        self._counts = dict(counts)
         self._owned_keys: set[str] = set()
         self.deltas_by_row: Mapping[str, IntArray] = {}
 
@@ -55,8 +57,8 @@ class TopologyToMatchedTermCount:
 
     def clone(self) -> "TopologyToMatchedTermCount":
         """Return a copy that can be updated independently."""
-        clone = TopologyToMatchedTermCount()
-        clone._counts, clone.deltas_by_row = dict(self._counts), self.deltas_by_row
+        clone = TopologyToMatchedTermCount(self._counts)
+        clone.deltas_by_row = self.deltas_by_row
         self._owned_keys = set()  # both objects now share the arrays and copy them before writing
         return clone
 

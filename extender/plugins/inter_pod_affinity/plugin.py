@@ -120,11 +120,13 @@ class InterPodAffinity:
         terms = pod.signature.pod_affinity_terms
         if terms.error is not None:
             return PreFilterResult(unresolvable_status(f"parsing pod: {terms.error}"))
-        existing_anti_affinity_counts = TopologyToMatchedTermCount()
-        for term, term_counts in snapshot.listed_affinity_terms_matching(pod.signature.pod_labels):
-            if term.kind is TermKind.REQUIRED_ANTI_AFFINITY:
-                key = term.topology_key
-                existing_anti_affinity_counts.add(key, snapshot.counts_by_domain(term_counts, key))
+        existing_anti_affinity_counts = TopologyToMatchedTermCount(
+            snapshot.sum_by_domain(
+                (term.topology_key, term_counts, 1)
+                for term, term_counts in snapshot.listed_affinity_terms_matching(pod.signature.pod_labels)
+                if term.kind is TermKind.REQUIRED_ANTI_AFFINITY
+            )
+        )
         if not terms.required_affinity and not terms.required_anti_affinity and existing_anti_affinity_counts.is_empty:
             return SKIP
         compiled_terms = compile_terms(pod, self._release)
@@ -221,25 +223,20 @@ class InterPodAffinity:
             return SKIP_SCORE
         if terms.error is not None:
             return PreScoreResult(status=error_status(f"failed to parse pod: {terms.error}"))
-        topology_score = TopologyToMatchedTermCount()
-        any_match = False
-        for term, matcher, signed_weight in compile_terms(pod, self._release).preferred_matchers:
-            domain_counts = snapshot.counts_by_domain(snapshot.pod_counts(matcher), term.topology_key)
-            if domain_counts.any():
-                any_match = True
-                topology_score.add(term.topology_key, domain_counts * signed_weight)
+        weighted_counts = [
+            (term.topology_key, snapshot.pod_counts(matcher), signed_weight)
+            for term, matcher, signed_weight in compile_terms(pod, self._release).preferred_matchers
+        ]
         list_terms = (
             snapshot.affinity_terms_matching if has_preferred_terms(pod) else snapshot.listed_affinity_terms_matching
         )
-        for term, term_counts in list_terms(pod.signature.pod_labels):
-            weight = self._get_term_weight(term)
-            if weight is None:
-                continue
-            domain_counts = snapshot.counts_by_domain(term_counts, term.topology_key)
-            if domain_counts.any():
-                any_match = True
-                topology_score.add(term.topology_key, domain_counts * weight)
-        return PreScoreResult(state=topology_score) if any_match else SKIP_SCORE
+        weighted_counts += [
+            (term.topology_key, term_counts, weight)
+            for term, term_counts in list_terms(pod.signature.pod_labels)
+            if (weight := self._get_term_weight(term)) is not None
+        ]
+        scores = snapshot.sum_by_domain(weighted_counts)
+        return PreScoreResult(state=TopologyToMatchedTermCount(scores)) if scores else SKIP_SCORE
 
     def _get_term_weight(self, term: AffinityTerm) -> int | None:
         """Return the weight of another pod's term that matches this pod; None if the term is not scored."""

@@ -5,12 +5,14 @@ from weakref import WeakSet
 
 import pytest
 
+from extender.api.matching import EVERYTHING, NOTHING
 from extender.cache.cache import Cache
 from extender.cache.hypothesis import Hypothesis
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables import affinity_terms
-from extender.cache.tables.affinity_terms import AffinityTermTable
+from extender.cache.tables.affinity_terms import AffinityTerm, AffinityTermTable, TermKind
 from extender.cache.tables.node_table import NodeTable
+from extender.cache.tables.pod_selectors import PodSelector
 from extender.cache.tables.symbols import PodLabels, Symbols
 from tests.build import make_cluster, make_node, make_pod
 
@@ -156,3 +158,19 @@ def test_the_cached_matches_of_all_labels_together_are_limited(monkeypatch: pyte
         live.add(labels)
         assert len(table.find_matching_terms(labels)) == 30
     assert len(live) == 3
+
+
+def test_the_hash_of_a_term_is_computed_once() -> None:
+    class CountedSelector(PodSelector):
+        hashes = 0
+
+        def __hash__(self) -> int:
+            CountedSelector.hashes += 1
+            return 1
+
+    term = AffinityTerm(TermKind.REQUIRED_AFFINITY, CountedSelector(frozenset(), NOTHING, EVERYTHING), "zone")
+    assert {term: 1}[term] == 1
+    assert CountedSelector.hashes == 1
+    same = AffinityTerm(TermKind.REQUIRED_AFFINITY, term.pod_selector, "zone")
+    assert {term: 1}[same] == 1
+    assert {term: 1}.get(AffinityTerm(TermKind.REQUIRED_AFFINITY, term.pod_selector, "rack")) is None
