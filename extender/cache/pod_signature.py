@@ -36,6 +36,9 @@ A recently used signature stays in memory even if no pod has it, because the nex
 """
 
 
+_MAX_PRIORITY = 2**31 - 1
+
+
 class PodSignature(Memo):
     """The parts of a pod that matter for scheduling, and values derived from them.
 
@@ -192,12 +195,25 @@ def _estimate_signature_bytes(key: bytes) -> int:
 
 
 class SignatureCache:
-    """The signatures of the pods of one cluster, pending and assigned."""
+    """The signatures of the pods of one cluster, pending and assigned.
 
-    __slots__ = ("_last_lookup", "_options", "_recent_signatures", "_signatures", "_spec_classes", "symbols")
+    Attributes:
+        lowest_priority: the lowest priority that a pod had until now.
+    """
+
+    __slots__ = (
+        "_last_lookup",
+        "_options",
+        "_recent_signatures",
+        "_signatures",
+        "_spec_classes",
+        "lowest_priority",
+        "symbols",
+    )
 
     def __init__(self, symbols: Symbols, options: PodResourcesOptions = DEFAULT_POD_RESOURCES_OPTIONS) -> None:
         self.symbols = symbols
+        self.lowest_priority = _MAX_PRIORITY
         self._options = options
         self._signatures: WeakValueDictionary[bytes, PodSignature] = WeakValueDictionary()
         self._recent_signatures: ByteLRU[PodSignature] = ByteLRU(_MAX_RECENT_BYTES, _estimate_signature_bytes)
@@ -231,6 +247,7 @@ class SignatureCache:
         signature = self._signatures.get(key)
         if signature is None:
             signature = self._signatures[key] = PodSignature(pod, self.symbols, self._options, self._spec_classes)
+            self.lowest_priority = min(self.lowest_priority, signature.priority)
         return signature
 
     def deduplicate(self, pod: Pod) -> tuple[Pod, PodSignature]:

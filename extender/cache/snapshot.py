@@ -127,10 +127,7 @@ class Snapshot:
         return self._changed_rows[positions]
 
     def find_rows_changed_from(self, position: HistoryPosition) -> ChangedRows | None:
-        """Return the rows that may differ from those at *position*, which may be in another history.
-
-        Return None if any row may differ.
-        """
+        """Return the rows that may differ from those at *position* of any history; None if any row may differ."""
         if position not in self._rows_changed_from:  # many tables have the same position
             self._rows_changed_from[position] = self.position.find_changed_rows(position)
         return self._rows_changed_from[position]
@@ -148,11 +145,13 @@ class Snapshot:
     @property
     def is_latest(self) -> bool:
         """Whether no node or pod changed since the snapshot was taken."""
-        tables = self._tables
-        return (tables.node_change_log.position, tables.pod_change_log.position) == (
-            self.node_log_position,
-            self.pod_log_position,
-        )
+        positions = self._tables.node_change_log.position, self._tables.pod_change_log.position
+        return positions == (self.node_log_position, self.pod_log_position)
+
+    @property
+    def lowest_priority(self) -> int:
+        """No pod of the cluster has a lower priority; there may be none with this one."""
+        return self._tables.signatures.lowest_priority
 
     def pods_on(self, name: str) -> Mapping[str, AssignedPodInfo]:
         """Return the pods on node *name* by uid."""
@@ -247,9 +246,8 @@ class Snapshot:
 
     def get_group(self, key: GroupKey) -> Group | None:
         """Return the pod group or composite pod group *key*; None if it does not exist."""
-        if key.is_composite:
-            return self._tables.objects.get(CompositePodGroup, key.object_key)
-        return self._tables.objects.get(PodGroup, key.object_key)
+        kind: type[Group] = CompositePodGroup if key.is_composite else PodGroup
+        return self._tables.objects.get(kind, key.object_key)
 
     def child_groups(self, key: GroupKey) -> Collection[GroupKey]:
         """Return the keys of the groups that name the composite pod group *key* as their parent."""

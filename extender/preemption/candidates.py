@@ -19,7 +19,7 @@ from extender.preemption.disruption_budgets import Budgets, list_budgets
 from extender.preemption.dry_run import DryRunInputs
 from extender.preemption.group_victims_on_node import find_rows_with_group_members, select_victims_on_node
 from extender.preemption.plan import Candidate
-from extender.preemption.victims import find_potential_victims, select_victims
+from extender.preemption.victims import NO_VICTIMS, find_potential_victims, select_victims
 
 _MIN_BATCH_SIZE = 256
 """The smallest number of nodes in one dry run."""
@@ -118,6 +118,9 @@ def find_candidates(
     num_candidates = len(rows) if attempt.all_nodes else limit.calculate_num_candidates(len(rows))
     if len(rows) and attempt.rng is not None and not attempt.all_nodes:
         rows = np.roll(rows, -attempt.rng.randrange(len(rows)))
+    group_rows = find_rows_with_group_members(snapshot, attempt.profile)
+    if pod.priority <= snapshot.lowest_priority and not group_rows:
+        return CandidateSearchResult((), len(rows), +Counter({NO_VICTIMS: len(rows)}), ())
     inputs = DryRunInputs(pod, snapshot, attempt.profile, attempt.runtime, attempt.diagnosis.pre_filter_run)
     non_violating_candidates: list[Candidate] = []
     violating_candidates: list[Candidate] = []
@@ -125,7 +128,6 @@ def find_candidates(
     errors: list[str] = []
     failed_count = 0
     budgets = list_budgets(snapshot, attempt.profile.release)
-    group_rows = find_rows_with_group_members(snapshot, attempt.profile)
     next_index = 0
     while next_index < len(rows) and not (
         non_violating_candidates and len(non_violating_candidates) + len(violating_candidates) >= num_candidates

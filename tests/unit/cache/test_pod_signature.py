@@ -163,3 +163,11 @@ def test_a_member_of_a_group_keeps_its_group() -> None:
     assigned_pod = make_assigned_pod_info(member, signatures.get_signature(member), "n1")
     assert assigned_pod.signature.spec.scheduling_group is None
     assert assigned_pod.pod_with_node_name == member
+
+
+def test_the_lowest_priority_is_that_of_all_pods_until_now() -> None:
+    signatures = SignatureCache(Symbols())
+    assert signatures.lowest_priority == 2147483647
+    for priority, lowest in ((7, 7), (9, 7), (None, 0), (-5, -5), (1, -5)):
+        signatures.get_signature(make_pod("a", priority=priority))
+        assert signatures.lowest_priority == lowest

@@ -1,12 +1,14 @@
 """Which nodes are evaluated, and when the search stops."""
 
+from collections import Counter
 from random import Random
 from typing import Any
 
 import pytest
 
 from extender.cache.cache import Cache
-from extender.preemption.candidates import CandidateLimit
+from extender.preemption import candidates
+from extender.preemption.candidates import CandidateLimit, CandidateSearchResult
 from tests.build import make_cluster, make_node
 from tests.unit.preemption.builders import (
     make_budget,
@@ -44,6 +46,14 @@ def test_every_node_is_evaluated_if_requested() -> None:
     found = search_candidates(_full(5), make_preemptor(), CandidateLimit(0, 1), all_nodes=True)
 
     assert sorted(victim_names(found)) == ["n0", "n1", "n2", "n3", "n4"]
+
+
+def test_no_node_is_evaluated_if_no_pod_of_the_cluster_has_a_lower_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pod that did not fit on a full cluster of equal priorities looked at all pods: 5 ms for 32,000."""
+    monkeypatch.setattr(candidates, "_select_victims", None)
+    found = search_candidates(_full(5), make_preemptor(priority=1))
+    expected = CandidateSearchResult((), 5, Counter({"No preemption victims found for incoming pod": 5}), ())
+    assert found == expected
 
 
 def test_otherwise_the_search_stops_at_enough_candidates() -> None:
