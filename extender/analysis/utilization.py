@@ -48,7 +48,7 @@ def get_resource_amounts(snapshot: Snapshot) -> dict[str, tuple[IntArray, IntArr
 def sum_amounts(amounts: Mapping[str, tuple[IntArray, IntArray]]) -> dict[str, ResourceUse]:
     """Return the sums of the amounts of all nodes, by resource."""
     return {
-        name: ResourceUse(int(requested.sum()), int(allocatable.sum()))
+        name: ResourceUse(sum(requested.tolist()), sum(allocatable.tolist()))  # they may exceed 64 bits
         for name, (requested, allocatable) in amounts.items()
     }
 

@@ -29,3 +29,11 @@ def test_nodes_are_ordered_by_their_largest_fraction() -> None:
 
 def test_a_resource_without_allocatable_amount_has_the_fraction_0() -> None:
     assert ResourceUse(5, 0).fraction == 0.0
+
+
+def test_totals_may_exceed_64_bits() -> None:
+    """The total of two nodes with 8Ei of memory was negative."""
+    cache = Cache()
+    for name in ("a", "b"):
+        cache.add_or_update_node(make_node(name, allocatable={"memory": "8Ei", "pods": "10"}))
+    assert calculate_cluster_usage(cache.snapshot()).total["memory"] == ResourceUse(0, 2 * (2**63 - 1))
