@@ -73,6 +73,9 @@ class AuthMiddleware:
         certificate = scope.get("extensions", {}).get(CERTIFICATE_EXTENSION)
         now = self.authenticator.now
         start_time = now()
+        if self.verb_paths and scope["method"] == "POST":  # a wrong urlPrefix
+            fields = {"path": shorten(scope["path"]), "from": format_client(scope.get("client"))}
+            self._caller_log.log({**fields, "why": "no verb has this path"}, start_time)
         user = await self.authenticator.authenticate(scope["headers"], certificate)
         metrics = self.authenticator.metrics
         metrics.observe_authentication("success" if user else "failure", user.name if user else "", now() - start_time)

@@ -139,6 +139,22 @@ def test_a_flood_of_rejected_callers_is_logged_with_ten_lines_per_second(
     assert [record.__dict__["why"] for record in lines] == ["a client certificate is required"] * 10
 
 
+@pytest.mark.parametrize(("method", "count"), [("POST", 1), ("GET", 0)])
+def test_a_verb_at_an_unknown_path_is_logged(
+    guarded_server: GuardedServer, caplog: pytest.LogCaptureFixture, method: str, count: int
+) -> None:
+    """With a wrong urlPrefix, kube-scheduler gets 403 as if it had no permission."""
+    scope = {"type": "http", "method": method, "path": "/wrong/filter", "headers": [], "client": ("192.0.2.1", 4711)}
+
+    async def ignore(*_: object) -> None:
+        """Do nothing."""
+
+    asyncio.run(guarded_server.app()(scope, ignore, ignore))
+    lines = [record.__dict__ for record in caplog.records if record.message == "Rejected the caller of a verb"]
+    fields = [(line["path"], line["from"], line["why"]) for line in lines]
+    assert fields == [("/wrong/filter", "192.0.2.1:4711", "no verb has this path")] * count
+
+
 def test_a_rejection_does_not_wait_for_the_body(guarded_server: GuardedServer) -> None:
     """The client has no certificate, and sends no byte of its 200 MB."""
     answer = send_request(
