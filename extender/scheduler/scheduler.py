@@ -47,10 +47,11 @@ PriorityQueue.flushUnschedulablePodsLeftover (1.36).
 _MIN_WAIT_SECONDS = 0.001
 """Shortest wait for a flush. A timer may fire a moment early, and the loop must not turn until the clock has moved."""
 
-_LONG_ATTEMPT_SECONDS, _PAUSE_SECONDS = 1.0, 0.1
-"""Duration of an attempt after which the loop pauses, and the length of the pause.
+_LONG_ATTEMPT_SECONDS, _PAUSE_SHARE = 1.0, 0.1
+"""Duration of an attempt after which the loop pauses, and the length of the pause as a share of the duration.
 
-An attempt blocks the event loop. The handshake of a health probe and the renewal of the lease need several turns of it.
+An attempt blocks the event loop, up to the `filterTimeout` of DynamicResources, which is the deadline for a renewal of
+the lease, too. So the handshake of a health probe and the renewal of the lease must end in the pause.
 """
 
 
@@ -83,7 +84,8 @@ class Scheduler(EventHandler):
                 if now >= self._next_backoff_flush:
                     self.run_periodic_tasks()
                 # Watches, probes, and the bindings of resumed pods run now.
-                await asyncio.sleep(_PAUSE_SECONDS if now - start >= _LONG_ATTEMPT_SECONDS else 0)
+                seconds = now - start
+                await asyncio.sleep(seconds * _PAUSE_SHARE if seconds >= _LONG_ATTEMPT_SECONDS else 0)
                 await wait_for_turn()
                 start = self._context.clock.monotonic()
             seconds_to_flush = self._next_backoff_flush - self._context.clock.monotonic()

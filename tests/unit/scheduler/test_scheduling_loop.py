@@ -68,8 +68,17 @@ def test_a_pod_of_high_priority_leaves_the_backoff_queue_while_other_pods_wait()
     assert names[:10] == ["high", *(f"low-{number}" for number in range(7)), "high", "low-7"]
 
 
-def test_a_request_is_answered_between_two_attempts_that_block_the_event_loop() -> None:
-    """It takes ten turns, a millisecond each, as the TLS handshake of a health probe does."""
+@pytest.mark.parametrize(
+    ("attempt_seconds", "answer_seconds"),
+    [
+        pytest.param(2.0, 0.01, id="the TLS handshake of a health probe"),
+        pytest.param(10.0, 0.9, id="a slow renewal of the lease, after a search for devices"),
+    ],
+)
+def test_a_request_is_answered_between_two_attempts_that_block_the_event_loop(
+    attempt_seconds: float, answer_seconds: float
+) -> None:
+    """It takes ten turns."""
     harness = SchedulerHarness(make_node("n1"))
     harness.create(*(make_pod(f"web-{number}") for number in range(3)))
     schedule_one = harness.scheduler.schedule_one
@@ -81,19 +90,21 @@ def test_a_request_is_answered_between_two_attempts_that_block_the_event_loop() 
 
         async def answer() -> None:
             for _ in range(10):
-                await asyncio.sleep(0.001)
+                await asyncio.sleep(answer_seconds / 10)
 
-        request = asyncio.create_task(answer())
+        requests: list[asyncio.Task[None]] = []
 
-        async def schedule_one_in_two_seconds() -> bool:
-            answered_before_attempt.append(request.done())
+        async def schedule_one_slowly() -> bool:
+            answered_before_attempt.append(bool(requests) and requests[0].done())
             if len(answered_before_attempt) == 2:
                 stop_event.set()
-            loop.suspend(2.0)
+            loop.suspend(attempt_seconds)
+            requests.append(asyncio.create_task(answer()))
             return await schedule_one()
 
-        harness.scheduler.schedule_one = schedule_one_in_two_seconds  # type: ignore[method-assign]
+        harness.scheduler.schedule_one = schedule_one_slowly  # type: ignore[method-assign]
         await asyncio.wait_for(harness.scheduler.run(wake_event, stop_event), 60)
+        await asyncio.gather(*requests)
 
     run(main())
     assert answered_before_attempt == [False, True]
