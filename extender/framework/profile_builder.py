@@ -5,7 +5,7 @@ PluginConfig.decodeNestedObjects; pkg/scheduler/apis/config/v1/defaults.go, setD
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -152,7 +152,7 @@ class _ProfileBuilder:
                 values = options_type.apply_defaults(raw, self.gates)
             options, errors = decode_strict(values, options_type, path)
             if options is not None and isinstance(options, ValidatedOptions):
-                errors = [*errors, *map(_check_field_error, options.validate(path, self.gates))]
+                errors = [*errors, *_check_field_errors(options.validate(path, self.gates))]
         except plugin_exceptions() as error:
             self.errors.append(_make_plugin_error(name, error, options_type.__module__, path))
             return None
@@ -239,7 +239,9 @@ def _make_plugin_error(name: str, error: BaseException, module: str, path: str) 
     return FieldError(path, f'initializing plugin "{name}": {format_exception(error, module)}')
 
 
-def _check_field_error(error: object) -> FieldError:
-    if not isinstance(error, FieldError):
-        raise TypeError(f"validate returned {error!r:.100}, want a list of FieldError")
-    return error
+def _check_field_errors(result: Any) -> list[FieldError]:
+    """Return the errors that `validate` of the options of an installed plugin returned."""
+    errors: list[Any] = list(result) if isinstance(result, Iterable) else [None]
+    if not all(isinstance(error, FieldError) for error in errors):
+        raise TypeError(f"validate returned {result!r:.100}, want a list of FieldError")
+    return errors

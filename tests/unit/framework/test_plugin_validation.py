@@ -127,7 +127,8 @@ class plugin:
     ("statement", "message"),
     [
         ("raise KeyError('most')", "KeyError: 'most' ({module}.py:9)"),
-        ("return ['too many']", "TypeError: validate returned 'too many', want a list of FieldError"),
+        ("return ['too many']", "TypeError: validate returned ['too many'], want a list of FieldError"),
+        ("pass", "TypeError: validate returned None, want a list of FieldError"),
     ],
 )
 def test_an_error_in_validate_concerns_only_the_profiles_with_the_plugin(
