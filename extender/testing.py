@@ -23,7 +23,7 @@ from extender.config.model import API_VERSION, KIND
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.explain_pod import PodExplanation, explain_pod
 from extender.framework.node_info import NodeInfo, iter_node_infos
-from extender.framework.per_node import unwrap_plugin
+from extender.framework.per_node import make_uncacheable, unwrap_plugin
 from extender.framework.plugin_validation import validate_plugin
 from extender.framework.profile_builder import build_profiles
 from extender.framework.profiles import Profile
@@ -224,18 +224,21 @@ def run_profile(configuration: str | Mapping[str, Any], cluster: Cluster, pod: s
 def check_cached_results(plugin: object, cluster: Cluster, args: Mapping[str, Any] | None = None) -> None:
     """Check that cached and fresh results of *plugin* are equal, while pending pods are assigned to nodes one by one.
 
+    For fresh results a per-node plugin gets complete pods, so a rule that reads what `cacheable` leaves out fails.
+
     Raises:
         PluginFailedError: a cached result differs from a fresh one.
         ConfigError: as in `run_plugin`.
     """
     profile = _build_single_plugin_profile(plugin, args)
+    fresh_profile = _build_single_plugin_profile(make_uncacheable(plugin), args)
     cached_runtime, fresh_runtime = wiring.make_runtime(), wiring.make_runtime(cache_results=False)
     for pod in list(cluster.cache.pending_pods.values()):
         for pending_pod in list(cluster.cache.pending_pods.values()):
             pod_info = cluster.cache.make_pod_info(pending_pod)
             with cluster.cache.read() as snapshot:
                 cached_decision = _make_decision(explain_pod(pod_info, snapshot, profile, cached_runtime))
-                fresh_decision = _make_decision(explain_pod(pod_info, snapshot, profile, fresh_runtime))
+                fresh_decision = _make_decision(explain_pod(pod_info, snapshot, fresh_profile, fresh_runtime))
             if cached_decision != fresh_decision:
                 raise PluginFailedError(
                     f"pod {pending_pod.key}: the cached result is {cached_decision}, a fresh one is {fresh_decision}"

@@ -170,6 +170,14 @@ def unwrap_plugin(plugin: object) -> object:
     return attributes.get(_PLUGIN_CLASS, plugin)
 
 
+def make_uncacheable(plugin: object) -> object:
+    """Return the plugin class of a decorated function or class without `cacheable`. Any other object is unchanged."""
+    definition = getattr(unwrap_plugin(plugin), "definition", None)
+    if not isinstance(definition, PerNodeDefinition):
+        return plugin
+    return make_plugin_class(replace(definition, cacheable=False))
+
+
 def _require_name(name: object, decorator: str) -> None:
     """Check that the decorator was called with a name.
 

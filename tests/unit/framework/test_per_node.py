@@ -19,7 +19,15 @@ from extender.framework.per_node import filter_plugin, per_node_plugin, score_pl
 from extender.framework.per_node_adapters import FilterReasons
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import Code, Reason
-from extender.testing import check_cached_results, make_cluster, make_node, make_pod, run_plugin, run_profile
+from extender.testing import (
+    PluginFailedError,
+    check_cached_results,
+    make_cluster,
+    make_node,
+    make_pod,
+    run_plugin,
+    run_profile,
+)
 
 GPU = "example.com/gpu"
 MODEL = "example.com/gpu-model"
@@ -199,6 +207,17 @@ def test_a_node_of_a_test_has_the_given_spec() -> None:
 def test_cached_results_equal_fresh_ones(plugin: object) -> None:
     pending = [make_pod(f"more-{number}", cpu="1") for number in range(5)]
     check_cached_results(plugin, make_cluster(*CLUSTER, *pending))
+
+
+def test_a_cacheable_rule_that_reads_an_annotation_fails_the_check() -> None:
+    """The rule never sees an annotation, so it accepted all nodes, and the check found no difference."""
+
+    @filter_plugin("Reader", cacheable=True)
+    def reader(pod: Pod, node: NodeInfo) -> str | None:
+        return "node(s) have another model" if node.labels.get(MODEL) != pod.metadata.annotations.get(MODEL) else None
+
+    with pytest.raises(PluginFailedError, match=r"pod default/web: the cached result is .* a fresh one is"):
+        check_cached_results(reader, make_cluster(*CLUSTER))
 
 
 def test_only_changed_nodes_are_filtered_again() -> None:
