@@ -82,6 +82,7 @@ def test_pod_groups_are_scheduled_rejected_and_held_and_wait_for_preemption(vers
             (
                 "DRAFractionalCapacityRange",
                 "InterPodAffinityHostnameFastPath",
+                "bindMountOptions",
                 "DeviceTaintRule",
                 "nodeAllocatableResources",
                 "capacityMultiplier",
@@ -107,6 +108,8 @@ def test_some_scenarios_have_rare_fields_gates_and_configurations(version: str, 
         "TaintTolerationComparisonOperators",
         "preScore",
         "preFilter",
+        "RestartAllContainers",
+        "deleted-node",
         "equal-12",
     )
     assert [word for word in (*of_all, *words) if f'"{word}"' not in text] == []

@@ -17,6 +17,7 @@ from tests.oracle.generator.nodes import add_nodes
 from tests.oracle.generator.pod_groups import add_pod_groups
 from tests.oracle.generator.pods import add_budgets, add_pods, add_services
 from tests.oracle.generator.rare_devices import add_rare_device_fields
+from tests.oracle.generator.rare_objects import add_rare_object_fields
 from tests.oracle.generator.rare_pods import add_rare_pod_fields
 from tests.oracle.generator.rare_setup import make_rare_configuration, select_gates
 from tests.oracle.generator.rare_storage import add_rare_storage_fields
@@ -105,7 +106,7 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
         options.add("images")
     if category == "resources" and builder.chance(0.5):
         options.add("tight")
-    node_count = 0 if builder.chance(0.003) else builder.rng.randint(1, 8)
+    node_count = 0 if builder.chance(0.003) else builder.rng.randint(1, 60 if builder.chance(0.005) else 8)
     add_nodes(builder, node_count, frozenset(options))
     if builder.nodes and builder.chance(chances.get("storage", 0.0)):
         add_storage(builder)
@@ -178,6 +179,8 @@ def _add_rare_fields(builder: ClusterBuilder, rare: Random, version: str) -> Non
         add_rare_pod_fields(builder)
         add_rare_storage_fields(builder)
         add_rare_device_fields(builder, version)
+        if builder.chance(0.3):
+            add_rare_object_fields(builder, version)
         builder.rng = ordinary
 
 
