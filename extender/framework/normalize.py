@@ -5,6 +5,7 @@ import numpy as np
 from extender.cache.tables.arrays import IntArray
 
 MAX_SCORE = 100
+_MAX_PRODUCT = 2**63 - 1
 
 
 def default_normalize_score(scores: IntArray, *, reverse: bool = False) -> IntArray:
@@ -23,5 +24,7 @@ def default_normalize_score(scores: IntArray, *, reverse: bool = False) -> IntAr
     Source: pkg/scheduler/framework/plugins/helper/normalize_score.go, DefaultNormalizeScore (1.36).
     """
     maximum = int(scores.max(initial=0))
+    if maximum > _MAX_PRODUCT // MAX_SCORE:  # such as times in nanoseconds
+        scores, maximum = scores >> 7, maximum >> 7
     normalized = scores * MAX_SCORE // maximum if maximum else np.zeros_like(scores)
     return MAX_SCORE - normalized if reverse else normalized

@@ -16,6 +16,8 @@ from extender.framework.normalize import default_normalize_score
         pytest.param([7], False, [100], id="a single node gets 100"),
         pytest.param([], False, [], id="no nodes, no scores"),
         pytest.param([2**55, 2**54], False, [100, 50], id="large scores do not overflow"),
+        pytest.param([2**63 - 1, 2**62, 0], False, [100, 50, 0], id="the largest scores do not overflow"),
+        pytest.param([1_800_000_000 * 10**9, 900_000_000 * 10**9], False, [100, 50], id="nor do times in nanoseconds"),
     ],
 )
 def test_scores_are_in_proportion_to_the_maximum(raw: list[int], reverse: bool, scores: list[int]) -> None:
