@@ -128,9 +128,12 @@ class Selector:
         """Return whether the selector matches an object with these labels."""
         if self._index is not None:
             return self._index.matches(labels)
-        return not self.matches_nothing and all(
-            requirement.matches(labels.get(requirement.key)) for requirement in self.requirements
-        )
+        if self.matches_nothing:
+            return False
+        for requirement in self.requirements:  # noqa: SIM110  `all` with a generator takes twice as long
+            if not requirement.matches(labels.get(requirement.key)):
+                return False
+        return True
 
     def select(self, objects: list[_Labelled]) -> list[_Labelled]:
         """Return the *objects* that the selector matches, faster than with a call of `matches` for each."""

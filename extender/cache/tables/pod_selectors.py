@@ -80,7 +80,10 @@ class PodMatcher:
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str] | None) -> bool:
         """Return whether all selectors match a pod with *labels* in *namespace*, terminating or not."""
-        return all(selector.matches(namespace, labels, namespace_labels) for selector in self.selectors)
+        for selector in self.selectors:  # noqa: SIM110  `all` with a generator takes twice as long
+            if not selector.matches(namespace, labels, namespace_labels):
+                return False
+        return True
 
     def select(
         self, pod_labels: Iterable[PodLabels], labels_by_namespace: Mapping[str, Mapping[str, str]]
