@@ -1,6 +1,7 @@
 """Run a uvicorn server with a listening socket, a connection limit and a graceful shutdown."""
 
 import asyncio
+import logging
 import resource
 import socket
 import ssl
@@ -41,6 +42,8 @@ MAX_CONNECTIONS = 4096
 A slow client occupies a connection for at most `TRANSFER_TIMEOUT` seconds.
 """
 
+_LOG = logging.getLogger(__name__)
+
 _MAX_PORTS = 2
 """Number of ports that a process serves at most."""
 
@@ -80,8 +83,12 @@ def _raise_open_file_limit() -> int:
     if soft_limit != resource.RLIM_INFINITY and soft_limit < required_files:
         soft_limit = required_files if hard_limit == resource.RLIM_INFINITY else min(required_files, hard_limit)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard_limit))
-        return max(1, (soft_limit - _RESERVED_FILES) // _MAX_PORTS)
-    return MAX_CONNECTIONS
+    if soft_limit == resource.RLIM_INFINITY or soft_limit >= required_files:
+        return MAX_CONNECTIONS
+    max_connections = max(1, (soft_limit - _RESERVED_FILES) // _MAX_PORTS)
+    fields = {"openFiles": soft_limit, "connectionsPerPort": max_connections, "requiredOpenFiles": required_files}
+    _LOG.warning("The limit of open files allows few connections", extra=fields)
+    return max_connections
 
 
 class _EmbeddedServer(uvicorn.Server):
