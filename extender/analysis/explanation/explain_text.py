@@ -201,7 +201,7 @@ def _format_score_table(explanation: PodExplanation, ranking: Ranking, assigned_
     ]
     title = "Scores" if len(positions) == len(ranking.rows) else f"Scores of the best {_MAX_BEST_NODES} nodes"
     title += f" and of {assigned_node}" if len(positions) > _MAX_BEST_NODES else ""
-    return ["", f"  {title}: weighted (raw)", *format_score_table(explanation, ranking, positions)]
+    return ["", f"  {title}", *format_score_table(explanation, ranking, positions)]
 
 
 def format_score_table(explanation: PodExplanation, ranking: Ranking, positions: Sequence[int]) -> list[str]:
@@ -210,7 +210,7 @@ def format_score_table(explanation: PodExplanation, ranking: Ranking, positions:
     *positions* are those of the nodes in the ranking, one for each column.
     """
     names = [explanation.node_names[int(ranking.rows[position])] for position in positions]
-    rows = [("PLUGIN", "WEIGHT", *names)]
+    rows = [("WEIGHTED SCORE (RAW)", "WEIGHT", *names)]
     for plugin, scores in ranking.scores_by_plugin.items():
         weighted = [scores.normalized.item(position) * scores.weight for position in positions]
         raw = [scores.raw.item(position) for position in positions]

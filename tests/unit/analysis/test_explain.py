@@ -181,10 +181,10 @@ Pod default/fits
   fits on 2 of 3 nodes
   large is best (total 190), 146 ahead of small: NodeResourcesFit +146
 
-  Scores: weighted (raw)
-    PLUGIN            WEIGHT     large    small
-    NodeResourcesFit       2  190 (95)  44 (22)
-    total                          190       44
+  Scores
+    WEIGHTED SCORE (RAW)  WEIGHT     large    small
+    NodeResourcesFit           2  190 (95)  44 (22)
+    total                              190       44
 
   Rejections, with every plugin run on every node
     NODES  ONLY THIS  PLUGIN           REASON
@@ -198,10 +198,10 @@ Pod default/one
   fits on 1 of 3 nodes
   large is the only one, so it is taken whatever its score
 
-  Scores: weighted (raw)
-    PLUGIN            WEIGHT     large
-    NodeResourcesFit       2  184 (92)
-    total                          184
+  Scores
+    WEIGHTED SCORE (RAW)  WEIGHT     large
+    NodeResourcesFit           2  184 (92)
+    total                              184
 
   Rejections, with every plugin run on every node
     NODES  ONLY THIS  PLUGIN            REASON
