@@ -83,3 +83,7 @@ class NodeSampler:
         examined_mask[order[:examined_count]] = True
         self.next_start_index = (self.next_start_index + examined_count) % len(snapshot)
         return feasible & examined_mask, examined_mask
+
+    def skip_nominated_node(self, node_count: int) -> None:
+        """Move the start of the next search by one: the nominated node of the pod was evaluated first."""
+        self.next_start_index = (self.next_start_index + 1) % node_count

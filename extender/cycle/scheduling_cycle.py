@@ -120,6 +120,7 @@ def _find_nodes(inputs: CycleInputs) -> ExtenderSteps[tuple[FilteredNodes, int]]
     is_nominated_node = nominated_row is not None and bool(diagnosis.feasible[nominated_row])
     if is_nominated_node and not nodes.diagnosis.has_feasible_node:
         diagnosis, evaluated_nodes = _find_nodes_that_pass_plugins(inputs, ignore_nomination=True)
+        inputs.node_sampler.skip_nominated_node(diagnosis.node_count)
         nodes = yield FilterStep(diagnosis)
     return nodes, evaluated_nodes
 
@@ -142,7 +143,7 @@ def _find_nodes_that_pass_plugins(inputs: CycleInputs, *, ignore_nomination: boo
         return replace(diagnosis.restrict_to(nominated_mask), error=None), 1
     if row is not None and (inputs.has_extenders or not diagnosis.has_feasible_node):
         diagnosis = _add_nominated_node(inputs, diagnosis, row)
-    if profile.percentage_of_nodes_to_score and diagnosis.has_feasible_node:
+    if profile.percentage_of_nodes_to_score and diagnosis.node_count and diagnosis.pre_filter_run.status is None:
         return _sample_nodes(inputs, diagnosis, row)
     return diagnosis, diagnosis.node_count - diagnosis.unrequested_count
 
@@ -203,5 +204,5 @@ def _sample_nodes(inputs: CycleInputs, diagnosis: Diagnosis, nominated_row: int 
     sampled_mask, examined_mask = node_sampler.sample(snapshot, allowed_mask, diagnosis.feasible, num_nodes_to_find)
     if nominated_row is not None and not examined_mask[nominated_row]:
         examined_mask[nominated_row] = True
-        node_sampler.next_start_index = (node_sampler.next_start_index + 1) % len(snapshot)
+        node_sampler.skip_nominated_node(len(snapshot))
     return replace(diagnosis.restrict_to(examined_mask), feasible=sampled_mask), int(examined_mask.sum())

@@ -1,17 +1,28 @@
 """One scheduling cycle: the selected node, the message of a failure, and PreEnqueue."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
+from extender.cycle.extender_steps import FilteredNodes, FilterStep
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.cycle.scheduling_cycle import schedule_pod
+from extender.cycle.scheduling_cycle import CycleInputs, run_scheduling_cycle, schedule_pod
+from extender.framework.extension_points import PreFilterResult
 from extender.framework.status import Code
 from tests.build import make_cluster, make_node, make_pod
-from tests.unit.cycle.fakes import FakePostFilter, FakeScore, RaisingPlugin, RejectingFilter, make_profile
+from tests.unit.cycle.fakes import (
+    FakePostFilter,
+    FakePreFilter,
+    FakeScore,
+    RaisingPlugin,
+    RejectingFilter,
+    make_profile,
+)
 
 
 def schedule(*plugins: Any, nodes: str = "abc", seed: int = 1, percentage: int | None = None) -> Decision:
@@ -182,3 +193,40 @@ def test_a_sampled_search_starts_behind_the_nodes_that_were_evaluated() -> None:
 
     assert isinstance(decision, ScheduleResult)
     assert (decision.feasible_nodes, decision.evaluated_nodes, sampler.next_start_index) == (100, 101, 101)
+
+
+def test_a_search_without_a_feasible_node_also_moves_the_start_of_the_next() -> None:
+    """It moves by the number of nodes that PreFilter allowed.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36).
+    """
+    snapshot = make_cluster(*map(make_node, "abc")).snapshot()
+    restricting = FakePreFilter("P", PreFilterResult(node_names=frozenset("ab")))
+    profile = make_profile(restricting, RejectingFilter("R", *"abc"), percentage=10)
+    sampler = NodeSampler()
+
+    decision = schedule_pod(snapshot.make_pod_info(make_pod()), snapshot, profile, PluginRuntime(), Random(1), sampler)
+
+    assert isinstance(decision, ScheduleFailure)
+    assert (sampler.next_start_index, decision.diagnosis.get_rejection_code(2)) == (2, Code.UNRESOLVABLE)
+
+
+def test_a_nominated_node_that_an_extender_rejects_also_moves_the_start_of_the_next_search() -> None:
+    """It is evaluated before the search, which evaluates it again.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36).
+    """
+    names = [f"n{i:03}" for i in range(200)]
+    snapshot = make_cluster(*map(make_node, names)).snapshot()
+    pod = snapshot.make_pod_info(make_pod(status={"nominatedNodeName": "n150"}))
+    profile, runtime, sampler = make_profile(FakeScore("X", {}), percentage=10), PluginRuntime(), NodeSampler()
+    steps = run_scheduling_cycle(CycleInputs(pod, snapshot, profile, runtime, Random(1), sampler, has_extenders=True))
+
+    first = next(steps)
+    assert isinstance(first, FilterStep)
+    assert np.flatnonzero(first.diagnosis.feasible).tolist() == [150]
+    rejected = replace(first.diagnosis, feasible=np.zeros(200, dtype=np.bool_))
+    second = steps.send(FilteredNodes(rejected, snapshot, runtime))
+
+    assert isinstance(second, FilterStep)
+    assert (second.diagnosis.feasible_count, sampler.next_start_index) == (100, 101)
