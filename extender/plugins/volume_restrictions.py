@@ -25,7 +25,7 @@ from extender.api.kinds.pod import Pod
 from extender.api.kinds.storage import PersistentVolumeClaim
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
-from extender.cache.tables.volume_uses import VolumeUses, collect_volume_uses, disks_conflict
+from extender.cache.tables.volume_uses import collect_volume_uses, disks_conflict
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import SKIP, PreFilterResult
 from extender.framework.status import Code, Reason, Rejection, unresolvable_status
@@ -61,7 +61,7 @@ class VolumeRestrictions:
         """
         uses = pod.signature.volume_uses
         claim_names: set[str] = set()
-        for name in _get_claim_names(uses):
+        for name in uses.list_claim_names():
             claim = snapshot.get_object(PersistentVolumeClaim, f"{pod.namespace}/{name}")
             if claim is None:
                 return PreFilterResult(status=unresolvable_status(format_not_found_message(name)))
@@ -142,10 +142,6 @@ class VolumeRestrictions:
         )
 
 
-def _get_claim_names(uses: VolumeUses) -> tuple[str, ...]:
-    return tuple(use.name for use in uses.claims if not use.ephemeral)
-
-
 def _has_rbd(pod: PodInfo) -> bool:
     """Return whether the pod has an RBD volume. PreFilter does not skip such a pod, even if it lists no monitors."""
     return any(volume.rbd is not None for volume in pod.spec.volumes)
@@ -153,7 +149,7 @@ def _has_rbd(pod: PodInfo) -> bool:
 
 def _count_uses(assigned_pod: AssignedPodInfo, claim_names: frozenset[str]) -> int:
     """Return the number of claims of *assigned_pod* that are in *claim_names*. Namespaces are ignored, as upstream."""
-    return sum(name in claim_names for name in _get_claim_names(assigned_pod.signature.volume_uses))
+    return sum(name in claim_names for name in assigned_pod.signature.volume_uses.list_claim_names())
 
 
 def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
@@ -161,11 +157,11 @@ def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> Queu
     if deleted_pod.metadata.namespace != pod.namespace:
         return QueueingHint.SKIP
     uses, deleted_uses = pod.signature.volume_uses, collect_volume_uses(deleted_pod)
-    shared_claims = set(_get_claim_names(uses)) & set(_get_claim_names(deleted_uses))
+    shared_claims = set(uses.list_claim_names()) & set(deleted_uses.list_claim_names())
     return QueueingHint.queue_if(shared_claims or disks_conflict(uses, deleted_uses))
 
 
 def _is_schedulable_after_claim_added(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
     meta = event.new.metadata
-    is_pod_claim = meta.namespace == pod.namespace and meta.name in _get_claim_names(pod.signature.volume_uses)
-    return QueueingHint.queue_if(is_pod_claim)
+    claim_names = pod.signature.volume_uses.list_claim_names()
+    return QueueingHint.queue_if(meta.namespace == pod.namespace and meta.name in claim_names)

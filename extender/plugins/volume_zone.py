@@ -14,7 +14,7 @@ a volume whose zones change.
 **Options** none.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -103,14 +103,10 @@ class VolumeZone:
         )
 
 
-def _iter_claim_names(pod: PodInfo) -> Iterator[str]:
-    return (use.name for use in pod.signature.volume_uses.claims if not use.ephemeral)
-
-
 def _get_pod_topologies(pod: PodInfo, snapshot: Snapshot) -> tuple[_Topology, ...] | str:
     """Return the topologies of the pod's volumes, or the message of a rejection."""
     topologies: list[_Topology] = []
-    for name in _iter_claim_names(pod):
+    for name in pod.signature.volume_uses.list_claim_names():
         claim_topologies = _get_claim_topologies(pod.namespace, name, snapshot)
         if isinstance(claim_topologies, str):
             return claim_topologies
@@ -176,8 +172,8 @@ def _is_schedulable_after_storage_class_added(pod: PodInfo, event: ClusterEvent)
 
 
 def _is_schedulable_after_claim_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
-    meta = event.new.metadata
-    return QueueingHint.queue_if(meta.namespace == pod.namespace and meta.name in _iter_claim_names(pod))
+    meta, claim_names = event.new.metadata, pod.signature.volume_uses.list_claim_names()
+    return QueueingHint.queue_if(meta.namespace == pod.namespace and meta.name in claim_names)
 
 
 def _is_schedulable_after_volume_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001

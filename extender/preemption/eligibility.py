@@ -11,7 +11,7 @@ from extender.cycle.diagnosis import Diagnosis
 from extender.framework.status import Code
 from extender.preemption.preemption_units import get_victim_priority
 
-_PREEMPTION_POLICY_NEVER = "not eligible due to preemptionPolicy=Never."
+PREEMPTION_POLICY_NEVER = "not eligible due to preemptionPolicy=Never."
 _TERMINATING_VICTIM = "not eligible due to a terminating pod on the nominated node."
 
 
@@ -23,7 +23,7 @@ def get_ineligibility_reason(
     *diagnosis* is that of the failed attempt. With *has_group_victims*, a victim has the priority of its pod group.
     """
     if pod.spec.preemption_policy == "Never":
-        return _PREEMPTION_POLICY_NEVER
+        return PREEMPTION_POLICY_NEVER
     nominated_node_name = pod.pod.status.nominated_node_name
     row = snapshot.row(nominated_node_name)
     if row is None or diagnosis.get_rejection_code(row) is Code.UNRESOLVABLE:

@@ -21,7 +21,7 @@ from extender.framework.pod_group_points import PodGroupPostFilterResult
 from extender.framework.status import Code, Status, error_status, unresolvable_status, unschedulable_status
 from extender.preemption.assignment_dry_run import Assignment, AssignmentDryRun
 from extender.preemption.disruption_budgets import find_violating_units, list_budgets
-from extender.preemption.eligibility import is_being_preempted
+from extender.preemption.eligibility import PREEMPTION_POLICY_NEVER, is_being_preempted
 from extender.preemption.plan import GroupPreemptionPlan
 from extender.preemption.preemption_units import (
     MissingNodeError,
@@ -33,7 +33,6 @@ from extender.preemption.preemption_units import (
 )
 
 _PREFIX = "pod group preemption: "
-_POLICY_NEVER = "not eligible due to preemptionPolicy=Never."
 _NO_VICTIMS = "No preemption victims found for incoming preemptor"
 _ONGOING = Status(Code.SUCCESS, (f"{_PREFIX}ongoing preemption on nominated nodes",))
 
@@ -75,7 +74,7 @@ def preempt_for_pod_group(
     """
     snapshot = attempt.snapshot
     if has_preemption_policy_never(attempt.group, attempt.pods, attempt.profile.gates):
-        return unschedulable_status(_POLICY_NEVER)
+        return unschedulable_status(PREEMPTION_POLICY_NEVER)
     potential_victims = _find_potential_victims(attempt)
     if not potential_victims:
         return unresolvable_status(_NO_VICTIMS)
@@ -122,7 +121,7 @@ def preempt_for_failed_group(
     except MissingNodeError as error:
         return PodGroupPostFilterResult(error_status(f"{_PREFIX}failed to create domain: {error}"))
     if has_preemption_policy_never(attempt.group, attempt.pods, attempt.profile.gates):
-        return PodGroupPostFilterResult(unschedulable_status(f"{_PREFIX}{_POLICY_NEVER}"))
+        return PodGroupPostFilterResult(unschedulable_status(f"{_PREFIX}{PREEMPTION_POLICY_NEVER}"))
     if _is_preemption_ongoing(attempt):
         nominations = {pod.uid: pod.pod.status.nominated_node_name for pod in attempt.pods}
         return PodGroupPostFilterResult(_ONGOING, nominated_node_names=nominations)

@@ -83,21 +83,13 @@ class AssumeCache:
 
     def get_latest_volume(self, stored_volume: PersistentVolume) -> PersistentVolume:
         """Return the assumed version of *stored_volume* if it is valid, else *stored_volume*."""
-        assumed_volume = self.volumes.get(stored_volume.metadata.name)
-        return (
-            assumed_volume
-            if assumed_volume is not None and _has_same_version(assumed_volume, stored_volume)
-            else stored_volume
-        )
+        assumed_volume = self.volumes.get(stored_volume.metadata.name, stored_volume)
+        return assumed_volume if has_same_version(assumed_volume, stored_volume) else stored_volume
 
     def get_latest_claim(self, stored_claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
         """Return the assumed version of *stored_claim* if it is valid, else *stored_claim*."""
-        assumed_claim = self.claims.get(stored_claim.key)
-        return (
-            assumed_claim
-            if assumed_claim is not None and _has_same_version(assumed_claim, stored_claim)
-            else stored_claim
-        )
+        assumed_claim = self.claims.get(stored_claim.key, stored_claim)
+        return assumed_claim if has_same_version(assumed_claim, stored_claim) else stored_claim
 
     def assume(
         self, volumes: tuple[PersistentVolume, ...], claims: tuple[PersistentVolumeClaim, ...], snapshot: Snapshot
@@ -130,10 +122,11 @@ class AssumeCache:
                 del self.claims[claim.key]
 
 
-def _has_same_version(
-    assumed_object: PersistentVolume | PersistentVolumeClaim, stored_object: PersistentVolume | PersistentVolumeClaim
+def has_same_version(
+    first: PersistentVolume | PersistentVolumeClaim, second: PersistentVolume | PersistentVolumeClaim
 ) -> bool:
-    return assumed_object.metadata.resource_version == stored_object.metadata.resource_version
+    """Return whether both objects have the same resource version."""
+    return first.metadata.resource_version == second.metadata.resource_version
 
 
 def _get_version_error(assumed_object: PersistentVolume | PersistentVolumeClaim, snapshot: Snapshot) -> str | None:
@@ -141,7 +134,7 @@ def _get_version_error(assumed_object: PersistentVolume | PersistentVolumeClaim,
     stored_object = snapshot.get_object(type(assumed_object), key)
     if stored_object is None:
         return f'"{key}" not found'
-    if _has_same_version(assumed_object, stored_object):
+    if has_same_version(assumed_object, stored_object):
         return None
     versions = f"stored: {stored_object.metadata.resource_version}, assume: {assumed_object.metadata.resource_version}"
     return f'"{key}" is out of sync ({versions})'

@@ -209,9 +209,7 @@ class DiskLimitChecker:
             claim = snapshot.get_object(PersistentVolumeClaim, f"{meta.namespace}/{claim_name}") if claim_name else None
             if claim is None:
                 continue
-            bound_volume = (
-                snapshot.get_object(PersistentVolume, claim.spec.volume_name) if claim.spec.volume_name else None
-            )
+            bound_volume = snapshot.get_object(PersistentVolume, claim.spec.volume_name)
             if bound_volume is not None:
                 disk = self._driver.get_disk_name(bound_volume.spec)
                 if disk is not None:

@@ -120,7 +120,7 @@ def get_claim_volume_id(
 
     Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.getCSIDriverInfo (1.36).
     """
-    volume = snapshot.get_object(PersistentVolume, claim.spec.volume_name) if claim.spec.volume_name else None
+    volume = snapshot.get_object(PersistentVolume, claim.spec.volume_name)
     if volume:
         volume_id = _get_bound_volume_id(volume, translate_in_tree=translate_in_tree)
     else:
@@ -143,8 +143,7 @@ def _get_bound_volume_id(volume: PersistentVolume, *, translate_in_tree: bool) -
 def _get_unbound_volume_id(
     claim: PersistentVolumeClaim, snapshot: Snapshot, *, translate_in_tree: bool
 ) -> VolumeId | None:
-    class_name = get_claim_class(claim)
-    storage_class = snapshot.get_object(StorageClass, class_name) if class_name else None
+    storage_class = snapshot.get_object(StorageClass, get_claim_class(claim))
     if storage_class is None:
         return None
     handle = f"{_UNBOUND_PREFIX}{claim.key}"

@@ -49,6 +49,10 @@ class VolumeUses:
     claims: tuple[PVCUse, ...] = ()
     disks: tuple[tuple[DiskKey, bool], ...] = ()
 
+    def list_claim_names(self) -> tuple[str, ...]:
+        """Return the names of the PVCs, without those of ephemeral volumes."""
+        return tuple(use.name for use in self.claims if not use.ephemeral)
+
 
 NO_USES = VolumeUses()
 

@@ -15,7 +15,7 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.status import SUCCESS, Status, error_status
-from extender.volumes.assume_cache import bind_volume_to_claim, copy_with_selected_node
+from extender.volumes.assume_cache import bind_volume_to_claim, copy_with_selected_node, has_same_version
 from extender.volumes.claims import SELECTED_NODE, is_fully_bound
 from extender.volumes.find_pod_volumes import PodVolumesResult, check_node_affinity
 from extender.volumes.topology import TopologyIndex
@@ -157,8 +157,8 @@ def _check_binding(binding: BindingInfo, view: NodeView, volume_index: VolumeInd
     claim = view.snapshot.get_object(PersistentVolumeClaim, binding.claim.key)
     if claim is None:
         return f'failed to check binding: persistentvolumeclaims "{binding.claim.key}" not found'
-    if binding.assumed is not binding.original and _is_stale(volume, binding.original):
-        return False
+    if binding.assumed is not binding.original and has_same_version(volume, binding.original):
+        return False  # the patch is not observed yet
     message = _check_node_affinity(volume, view, volume_index)
     if message:
         return message
@@ -176,8 +176,8 @@ def _check_provision(
     claim = view.snapshot.get_object(PersistentVolumeClaim, provision.original.key)
     if claim is None:
         return f'failed to check provisioning pvc: persistentvolumeclaims "{provision.original.key}" not found'
-    if provision.assumed is not provision.original and _is_stale(claim, provision.original):
-        return False
+    if provision.assumed is not provision.original and has_same_version(claim, provision.original):
+        return False  # the patch is not observed yet
     annotations = claim.metadata.annotations
     if not annotations:
         return f'selectedNode annotation reset for PVC "{claim.metadata.name}"'
@@ -191,13 +191,6 @@ def _check_provision(
         if message:
             return message
     return is_fully_bound(claim)
-
-
-def _is_stale(
-    current: PersistentVolume | PersistentVolumeClaim, original: PersistentVolume | PersistentVolumeClaim
-) -> bool:
-    """Return whether *current* is still the version before this scheduler's patch."""
-    return current.metadata.resource_version == original.metadata.resource_version
 
 
 def _check_node_affinity(volume: PersistentVolume, view: NodeView, volume_index: VolumeIndex) -> str:

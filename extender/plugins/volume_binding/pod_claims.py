@@ -65,7 +65,7 @@ def _get_claim_error(pod: Pod, use: PVCUse, name: str, claim: PersistentVolumeCl
 def _is_delay_binding_mode(claim: PersistentVolumeClaim, snapshot: Snapshot) -> bool | Status:
     """Return whether the claim's class delays binding until the pod is scheduled; False without a class."""
     class_name = get_claim_class(claim)
-    storage_class = snapshot.get_object(StorageClass, class_name) if class_name else None
+    storage_class = snapshot.get_object(StorageClass, class_name)
     if storage_class is None:
         return False
     if storage_class.volume_binding_mode is None:
