@@ -109,8 +109,7 @@ def validate_label_value(value: str) -> list[str]:
 def validate_requirement(key: str, operator: str, values: Sequence[str]) -> list[str]:
     """Return the errors of a requirement on a label, each with its path in the requirement: `values[0][zone]: ...`."""
     if operator not in OPERATORS:
-        supported_operators = ", ".join(f'"{name}"' for name in OPERATORS)
-        return [f"operator: Unsupported value: {format_value(operator)}: supported values: {supported_operators}"]
+        return [f"operator: {unsupported_value(operator, OPERATORS)}"]
     errors: list[str] = []
     if key_errors := validate_qualified_name(key):
         errors.append(format_invalid_value("key", key, "; ".join(key_errors)))
@@ -145,6 +144,12 @@ def format_invalid_value(path: str, value: str | Sequence[str], detail: str) -> 
 def invalid_value(value: Any, detail: str) -> str:
     """Return the message of field.Invalid: `Invalid value: 0: must be greater than 0`."""
     return f"Invalid value: {format_value(value)}: {detail}"
+
+
+def unsupported_value(value: str, supported_values: Iterable[str]) -> str:
+    """Return the message of field.NotSupported: `Unsupported value: "a": supported values: "b", "c"`."""
+    supported = ", ".join(map(format_value, supported_values))
+    return f"Unsupported value: {format_value(value)}: supported values: {supported}"
 
 
 def format_value(value: Any) -> str:

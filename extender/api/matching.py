@@ -17,6 +17,7 @@ from extender.api.label_syntax import (
     format_invalid_value,
     join_errors,
     parse_int64,
+    unsupported_value,
     validate_requirement,
 )
 
@@ -288,10 +289,7 @@ def compile_node_selector_term(term: NodeSelectorTerm) -> CompiledNodeSelectorTe
 
 def _build_field_requirement(expression: NodeSelectorRequirement) -> Requirement:
     if expression.operator not in FIELD_OPERATORS:
-        supported_operators = ", ".join(f'"{name}"' for name in FIELD_OPERATORS)
-        raise RequirementError(
-            [f'operator: Unsupported value: "{expression.operator}": supported values: {supported_operators}']
-        )
+        raise RequirementError([f"operator: {unsupported_value(expression.operator, FIELD_OPERATORS)}"])
     if len(expression.values) != 1:
         raise RequirementError([format_invalid_value("values", expression.values, "must have one element")])
     return Requirement(expression.key, expression.operator, expression.values)

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get
 
 import msgspec
 
+from extender.api.label_syntax import unsupported_value
 from extender.config import durations
 from extender.config.did_you_mean import did_you_mean
 from extender.config.errors import FieldError, child, item
@@ -189,9 +190,8 @@ class _Decoder:
             return members[raw]
         if not isinstance(raw, str):
             return self._add_type_error("a string", raw, path)
-        supported_members = ", ".join(f'"{member}"' for member in members)
-        suggestion = did_you_mean(raw, [str(member) for member in members])
-        return self._add_error(path, f'Unsupported value: "{raw}": supported values: {supported_members}{suggestion}')
+        supported_values = [str(member) for member in members]
+        return self._add_error(path, unsupported_value(raw, supported_values) + did_you_mean(raw, supported_values))
 
     def decode_string(self, raw: object, path: str) -> object:
         return raw if isinstance(raw, str) else self._add_type_error("a string", raw, path)

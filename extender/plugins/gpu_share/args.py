@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from extender.api.label_syntax import unsupported_value
 from extender.config.errors import FieldError, child, item
 from extender.config.feature_gates import FeatureGates
 from extender.plugins.gpu_share.target_workload import TargetPod
@@ -49,9 +50,7 @@ class GpuShareArgs(msgspec.Struct, frozen=True, rename="camel"):
         """Return an error for each unknown policy, invalid driver and amount out of range."""
         errors: list[FieldError] = []
         if self.score_policy not in SCORE_POLICIES:
-            supported = ", ".join(f'"{policy}"' for policy in SCORE_POLICIES)
-            message = f'Unsupported value: "{self.score_policy}": supported values: {supported}'
-            errors.append(FieldError(child(path, "scorePolicy"), message))
+            errors.append(FieldError(child(path, "scorePolicy"), unsupported_value(self.score_policy, SCORE_POLICIES)))
         for index, pod in enumerate(self.target_workload):
             errors.extend(pod.validate(item(child(path, "targetWorkload"), index)))
         return [*errors, *self._validate_drivers(child(path, "dynamicResources"), gates)]

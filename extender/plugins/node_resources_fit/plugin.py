@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Final, cast
 import msgspec
 
 from extender.api.kinds.devices import DeviceClass
-from extender.api.label_syntax import validate_qualified_name
+from extender.api.label_syntax import unsupported_value, validate_qualified_name
 from extender.api.requests import (
     PodResourcesOptions,
     fit_score_requests,
@@ -121,8 +121,7 @@ class ScoringStrategy(msgspec.Struct, frozen=True, rename="camel"):
         validateFunctionShape (1.36).
         """
         if self.type not in _STRATEGY_TYPES:
-            supported = ", ".join(f'"{name}"' for name in _STRATEGY_TYPES)
-            yield FieldError(child(path, "type"), f'Unsupported value: "{self.type}": supported values: {supported}')
+            yield FieldError(child(path, "type"), unsupported_value(self.type, _STRATEGY_TYPES))
         yield from validate_weights(self.resources, path)
         ratio_param, field_path = self.requested_to_capacity_ratio, child(path, "requestedToCapacityRatio")
         if self.type != _REQUESTED_TO_CAPACITY_RATIO:

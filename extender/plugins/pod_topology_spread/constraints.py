@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from extender.api.kinds.affinity import TopologySpreadConstraint
-from extender.api.label_syntax import validate_qualified_name
+from extender.api.label_syntax import unsupported_value, validate_qualified_name
 from extender.api.matching import NOTHING, Selector, selector_from_label_selector
 from extender.cache.tables.pod_selectors import PodMatcher, PodSelector
 from extender.config.errors import FieldError
@@ -149,7 +149,7 @@ def _validate_defaulting_type(
     path: str, defaulting_type: str, constraints: Sequence[TopologySpreadConstraint]
 ) -> Iterator[FieldError]:
     if defaulting_type not in {"System", "List"}:
-        yield FieldError(path, f'Unsupported value: "{defaulting_type}": supported values: "System", "List"')
+        yield FieldError(path, unsupported_value(defaulting_type, ("System", "List")))
     elif defaulting_type == "System" and constraints:
         yield make_invalid_value_error(path, defaulting_type, "when .defaultConstraints are not empty")
 
@@ -173,10 +173,8 @@ def _validate_constraints(path: str, constraints: Sequence[TopologySpreadConstra
         if not action:
             yield FieldError(f"{constraint_path}.whenUnsatisfiable", _REQUIRED_MESSAGE)
         elif action not in {DO_NOT_SCHEDULE, SCHEDULE_ANYWAY}:
-            supported_values = f'supported values: "{DO_NOT_SCHEDULE}", "{SCHEDULE_ANYWAY}"'
-            yield FieldError(
-                f"{constraint_path}.whenUnsatisfiable", f'Unsupported value: "{action}": {supported_values}'
-            )
+            message = unsupported_value(action, (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY))
+            yield FieldError(f"{constraint_path}.whenUnsatisfiable", message)
         if constraint.label_selector is not None:
             message = "Forbidden: constraint must not define a selector, as they deduced for each pod"
             yield FieldError(f"{constraint_path}.labelSelector", message)
