@@ -16,11 +16,10 @@ from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
-from extender.cache.tables.arrays import IntArray
+from extender.cache.tables.arrays import FloatArray, IntArray
 from extender.plugins.gpu_share.device_table import NodeDevices
-from extender.plugins.gpu_share.fragmentation import FloatArray, FragmentationTables, remove_whole_gpus
+from extender.plugins.gpu_share.fragmentation import FragmentationTables, remove_whole_gpus
 from extender.plugins.gpu_share.gpu_request import MILLI_PER_GPU, GpuRequest
 from extender.plugins.gpu_share.target_workload import TargetPod, select_popular_pods
 
@@ -67,7 +66,7 @@ class FillTables:
         self._filled_weights = weights * totals
         parts = np.arange(MILLI_PER_GPU + 1)[:, None]
         milli = np.array([request.milli or MILLI_PER_GPU + 1 for _, request in kinds], dtype=np.int64)
-        self._copies_by_free_part: NDArray[np.int64] = parts // milli
+        self._copies_by_free_part: IntArray = parts // milli
 
     def score(self, devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:
         """Return a score for each node. Scores are not limited to a range; higher is better."""
@@ -138,7 +137,7 @@ def weight_by_size(pods: Sequence[TargetPod]) -> list[TargetPod]:
 
 def compute_model_demand(
     pods: Sequence[TargetPod], model_positions: Mapping[str, int], gpus_by_model: IntArray
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return the demand for each GPU model in relation to its number of GPUs; the mean over all GPUs is 1 or less.
 
     A kind of pod demands the GPUs of all models that it accepts, in proportion to their numbers.
@@ -153,7 +152,7 @@ def compute_model_demand(
     return demand
 
 
-def compute_expected_unused_milli(pods: Sequence[TargetPod]) -> NDArray[np.float64]:
+def compute_expected_unused_milli(pods: Sequence[TargetPod]) -> FloatArray:
     """Return the milli that are expected to stay unused on a GPU when randomly drawn pods have filled it.
 
     The index is the number of free milli of the GPU: shape (1001,).

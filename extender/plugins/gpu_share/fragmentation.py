@@ -9,17 +9,14 @@ pkg/simulator/plugin/fgd_score.go, calculateGpuShareFragExtendScore.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from extender.cache.tables.arrays import IntArray
+from extender.cache.tables.arrays import FloatArray, IntArray
 from extender.plugins.gpu_share.device_table import NodeDevices
 from extender.plugins.gpu_share.gpu_request import MAX_DEVICES, MILLI_PER_GPU, GpuRequest
 from extender.plugins.gpu_share.target_workload import TargetPod
-
-FloatArray = NDArray[np.floating[Any]]
 
 
 class FragmentationTables:
@@ -31,8 +28,8 @@ class FragmentationTables:
     def __init__(self, pods: Sequence[TargetPod], model_positions: Mapping[str, int]) -> None:
         self._cpu_steps = np.unique(np.array([pod.cpu for pod in pods], dtype=np.int64))
         shape = len(model_positions), len(self._cpu_steps) + 1
-        self._usable_by_free_part: NDArray[np.float64] = np.zeros((*shape, MILLI_PER_GPU + 1))
-        self._usable_by_whole_gpus: NDArray[np.float64] = np.zeros((*shape, MAX_DEVICES + 1))
+        self._usable_by_free_part: FloatArray = np.zeros((*shape, MILLI_PER_GPU + 1))
+        self._usable_by_whole_gpus: FloatArray = np.zeros((*shape, MAX_DEVICES + 1))
         parts, counts = np.arange(MILLI_PER_GPU + 1), np.arange(MAX_DEVICES + 1)
         for pod in pods:
             accepted_models = pod.list_accepted_models(model_positions)
@@ -86,13 +83,7 @@ def remove_whole_gpus(devices: NodeDevices, request: GpuRequest, cpu: int) -> No
     """Return *devices* after a pod took the first `request.count` free GPUs and *cpu* milli-CPU of each node."""
     is_whole = devices.free == MILLI_PER_GPU
     is_taken = is_whole & (is_whole.cumsum(axis=1) <= request.count)
-    return NodeDevices(
-        np.where(is_taken, 0, devices.free),
-        devices.device_count,
-        devices.model,
-        devices.request_kinds,
-        devices.cpu - cpu,
-    )
+    return replace(devices, free=np.where(is_taken, 0, devices.free), cpu=devices.cpu - cpu)
 
 
 def _scale(decrease: FloatArray) -> IntArray:
