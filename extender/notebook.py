@@ -23,7 +23,7 @@ from extender.analysis.simulate import SimulationOptions
 from extender.analysis.simulate import simulate as run_simulation
 from extender.analysis.simulation_text import make_simulation_values
 from extender.answers.schema_version import AnswerKind, make_answer
-from extender.cli.recording_options import Cluster, make_offline_runtime, read_inputs
+from extender.cli.recording_options import Cluster, InputOptions, make_offline_runtime, read_inputs
 from extender.config.errors import ConfigError
 
 __all__ = ["ConfigError", "InputError", "RecordedCluster", "read_cluster"]
@@ -92,7 +92,8 @@ def read_cluster(
     """
     if not files:
         raise make_input_error("read_cluster", "names no file; extender record -o cluster.json.gz writes one")
-    return RecordedCluster(read_inputs([os.fspath(file) for file in files], os.fspath(config), override=override))
+    options = InputOptions(os.fspath(config), override=override)
+    return RecordedCluster(read_inputs([os.fspath(file) for file in files], options))
 
 
 def _to_plain_values(kind: AnswerKind, values: dict[str, Any]) -> dict[str, Any]:

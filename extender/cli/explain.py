@@ -12,10 +12,11 @@ from extender.analysis.input.input_errors import InputError, InputErrorLine, Sou
 from extender.analysis.pod_selection import join_resource_type
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.cli import options
-from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster_inputs
+from extender.cli.live.cluster_options import ClusterOptions, read_cluster_inputs
 from extender.cli.live.object_names import complete_nodes, complete_pods
 from extender.cli.recording_options import (
     Cluster,
+    InputOptions,
     make_offline_runtime,
     redirect_plugin_output,
     warn_about_other_schedulers,

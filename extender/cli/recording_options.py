@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,6 +36,28 @@ from extender.config.feature_gates_flag import parse_feature_gates, select_sched
 from extender.config.releases import find_release, parse_emulated_version
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.plugin_runner import PluginError
+
+
+@dataclass(frozen=True, slots=True)
+class InputOptions:
+    """The options of all commands that read a cluster.
+
+    Attributes:
+        config: the file of the configuration; empty: the recording's configuration, or the default configuration.
+        feature_gates: the values of `--feature-gates`.
+        emulated_version: the value of `--emulated-version`; empty: the release of the API server, or the nearest one.
+        override: whether a later object replaces an earlier object of the same kind and name.
+    """
+
+    config: str = ""
+    feature_gates: Sequence[str] = ()
+    emulated_version: str = ""
+    override: bool = False
+
+    @property
+    def emulated_versions(self) -> list[str]:
+        """The values of `--emulated-version` as a list."""
+        return [self.emulated_version] if self.emulated_version else []
 
 
 @dataclass(frozen=True)
@@ -107,53 +129,34 @@ def parse_gates_of_release(emulated_version: Iterable[str], feature_gates: Itera
     return select_scheduling_features(parse_feature_gates(feature_gates, release), release)
 
 
-def parse_gates_of_recorded_release(
-    kubernetes_version: str, emulated_version: Iterable[str], feature_gates: Iterable[str]
-) -> FeatureGates:
+def parse_gates_of_recorded_release(kubernetes_version: str, options: InputOptions) -> FeatureGates:
     """Return the feature gates of the selected release, or else of the API server's release or the nearest one.
 
-    Args:
-        kubernetes_version: the version of the API server, such as `v1.37.2`; empty if it is unknown.
-        emulated_version: the values of `--emulated-version`.
-        feature_gates: the values of `--feature-gates`.
+    *kubernetes_version* is the version of the API server, such as `v1.37.2`; empty if it is unknown.
 
     Raises:
         ConfigError: the release or a feature gate is invalid.
     """
     release = find_release(kubernetes_version)
-    return parse_gates_of_release((*((release.version,) if release else ()), *emulated_version), feature_gates)
+    recorded_version = [release.version] if release else []
+    return parse_gates_of_release([*recorded_version, *options.emulated_versions], options.feature_gates)
 
 
 def read_inputs(
-    files: list[str],
-    config: str,
-    feature_gates: Iterable[str] | None = None,
-    emulated_version: Iterable[str] = (),
-    *,
-    override: bool = False,
-    write_note: Callable[[str], None] = write_error,
+    files: Sequence[str], options: InputOptions, write_note: Callable[[str], None] = write_error
 ) -> Cluster:
-    """Read the recording and the configuration; write notes, for example about skipped kinds.
-
-    Args:
-        files: the files of the recording.
-        config: the file of the configuration; empty: the recording's configuration, or the default configuration.
-        feature_gates: the values of `--feature-gates`.
-        emulated_version: the values of `--emulated-version`; none: the release of the recorded API server, or the
-            nearest one.
-        override: whether a later object replaces an earlier object of the same kind and name.
-        write_note: is called with each note.
+    """Read the files of a recording and the configuration; write notes, for example about skipped kinds.
 
     Raises:
         ConfigError: the release or a feature gate is invalid.
         InputError: a file or the configuration is invalid.
     """
-    recording = read_recording(files, override=override)
-    gates = parse_gates_of_recorded_release(recording.kubernetes_version, emulated_version, feature_gates or ())
+    recording = read_recording(files, override=options.override)
+    gates = parse_gates_of_recorded_release(recording.kubernetes_version, options)
     if recording.skipped_kinds:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(recording.skipped_kinds.items()))
         write_note(f"skipped kinds that scheduling does not read: {kinds}")
-    setup = load_setup_for_recording(config, recording, gates, write_note)
+    setup = load_setup_for_recording(options.config, recording, gates, write_note)
     if note := describe_unused_groups(recording, setup.gates):
         write_note(note)
     return Cluster(convert_coscheduling_groups(recording, setup.gates), setup)

@@ -12,6 +12,7 @@ from extender.app.wiring import SchedulerSetup, build_setup, make_runtime
 from extender.cache.cache import Cache
 from extender.cli.pflag import FlagError, ParsedFlags
 from extender.cli.recording_options import (
+    InputOptions,
     add_file_to_errors,
     parse_gates_of_release,
     read_inputs,
@@ -104,14 +105,13 @@ def _load_cluster(
     Notes about the configuration and the recording are added to *notes*.
     """
     if parsed_flags["file"]:
-        inputs = read_inputs(
-            list(parsed_flags["file"]),
+        options = InputOptions(
             parsed_flags["config"],
             parsed_flags["feature-gates"],
-            parsed_flags["emulated-version"],
-            override=parsed_flags["override"],
-            write_note=lambda note: notes.append(note.removeprefix("note: ")),
+            ",".join(parsed_flags["emulated-version"]),
+            parsed_flags["override"],
         )
+        inputs = read_inputs(parsed_flags["file"], options, lambda note: notes.append(note.removeprefix("note: ")))
         cache = load_cache(inputs.recording, inputs.setup.gates)
         for profile in inputs.setup.profiles.values():
             nominate_pending_pods(cache, profile, make_runtime())

@@ -10,8 +10,9 @@ from extender.analysis.simulate import simulate as run_simulation
 from extender.analysis.simulation_text import format_simulation, make_simulation_values
 from extender.answers.schema_version import AnswerKind
 from extender.cli import options
-from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster_inputs
+from extender.cli.live.cluster_options import ClusterOptions, read_cluster_inputs
 from extender.cli.recording_options import (
+    InputOptions,
     make_offline_runtime,
     redirect_plugin_output,
     warn_about_other_schedulers,

@@ -17,8 +17,8 @@ import typer
 from extender.app.pages.what_if_answers import make_answers
 from extender.app.startup import StartError, handle_signals, open_listening_socket, wait_until_stopped
 from extender.cli import options
-from extender.cli.live.cluster_options import ClusterOptions, InputOptions, load_setup_for_live_cluster, read_files
-from extender.cli.recording_options import make_offline_runtime, redirect_plugin_output
+from extender.cli.live.cluster_options import ClusterOptions, load_setup_for_live_cluster
+from extender.cli.recording_options import InputOptions, make_offline_runtime, read_inputs, redirect_plugin_output
 from extender.cli.terminal import ProgressBar, write_error
 from extender.serving.http_server import format_listener_url, serve_http
 from extender.serving.serving_options import ServingOptions
@@ -91,7 +91,7 @@ async def _open_recorded_pages(
         InputError: a file or the configuration is invalid.
     """
     with redirect_plugin_output():
-        inputs = read_files(files, input_options)
+        inputs = read_inputs(files, input_options)
         setup, runtime = inputs.setup, make_offline_runtime(verbose=verbose)
         source = RecordedSource(inputs.recording, setup.profiles, runtime, options)
         answers = make_answers(source, lambda: setup)

@@ -15,6 +15,7 @@ from extender.api.label_selectors import parse_label_selector
 from extender.app.wiring import SchedulerSetup
 from extender.cli.recording_options import (
     Cluster,
+    InputOptions,
     load_setup_for_recording,
     parse_gates_of_recorded_release,
     read_inputs,
@@ -82,21 +83,6 @@ class ClusterOptions:
                 raise make_input_error(option, "selects a live cluster, but -f reads a file; leave out one of them")
 
 
-@dataclass(frozen=True, slots=True)
-class InputOptions:
-    """The options of all commands that read a cluster."""
-
-    config: str = ""
-    feature_gates: Sequence[str] = ()
-    emulated_version: str = ""
-    override: bool = False
-
-    @property
-    def emulated_versions(self) -> list[str]:
-        """The values of `--emulated-version` as a list."""
-        return [self.emulated_version] if self.emulated_version else []
-
-
 def read_cluster_inputs(
     files: Sequence[str] | None, input_options: InputOptions, options: ClusterOptions, names: Sequence[str] = ()
 ) -> tuple[Cluster, PodSelection]:
@@ -115,7 +101,7 @@ def read_cluster_inputs(
     selection = options.make_selection(names, live=not files)
     if files:
         options.check_unused_with_files()
-        return read_files(files, input_options), selection
+        return read_inputs(files, input_options), selection
     return _read_live_cluster(input_options, options, selection), selection
 
 
@@ -134,7 +120,7 @@ def read_cluster(
     options = options or ClusterOptions()
     if files:
         options.check_unused_with_files()
-        cluster = read_files(files, input_options)
+        cluster = read_inputs(files, input_options)
         check_nodes(cluster.recording)
         return cluster
 
@@ -147,22 +133,6 @@ def warn_about_unreadable_kinds(recording: Recording) -> None:
     """Print each kind that the user may not list, with the reason, on standard error."""
     for kind, reason in sorted(recording.unreadable_kinds.items()):
         write_error(f"not recorded: {get_plural(kind)}; {reason}")
-
-
-def read_files(files: Sequence[str], input_options: InputOptions) -> Cluster:
-    """Read the cluster from files.
-
-    Raises:
-        ConfigError: the release or a feature gate is invalid.
-        InputError: a file or the configuration is invalid.
-    """
-    return read_inputs(
-        list(files),
-        input_options.config,
-        input_options.feature_gates,
-        input_options.emulated_versions,
-        override=input_options.override,
-    )
 
 
 def _read_live_cluster(input_options: InputOptions, options: ClusterOptions, selection: PodSelection | None) -> Cluster:
@@ -187,7 +157,7 @@ def load_setup_for_live_cluster(input_options: InputOptions, options: ClusterOpt
         UnreadableError: the release of the live cluster cannot be read.
     """
     cluster_reader: Any = import_module("extender.app.cluster_reader")
-    versions = input_options.emulated_versions
-    server_version = "" if versions else cluster_reader.read_kubernetes_version(options.credential_source)
-    gates = parse_gates_of_recorded_release(server_version, versions, input_options.feature_gates)
+    is_selected = bool(input_options.emulated_version)
+    server_version = "" if is_selected else cluster_reader.read_kubernetes_version(options.credential_source)
+    gates = parse_gates_of_recorded_release(server_version, input_options)
     return load_setup_for_recording(input_options.config, Recording(), gates)

@@ -11,8 +11,9 @@ import typer
 from extender.app.startup import StartError, handle_signals, open_listening_socket
 from extender.basics.clock import SystemClock
 from extender.cli import options
-from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster
+from extender.cli.live.cluster_options import ClusterOptions, read_cluster
 from extender.cli.mcp.loaded_cluster import ClusterSource
+from extender.cli.recording_options import InputOptions
 from extender.cli.terminal import write_error
 from extender.serving.http_server import format_listener_url, serve_http
 from extender.serving.serving_options import ServingOptions

@@ -8,9 +8,10 @@ from extender.analysis.coscheduling_groups import convert_coscheduling_groups
 from extender.analysis.simulate import SimulationOptions
 from extender.answers.schema_version import AnswerKind
 from extender.cli import options
-from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster
+from extender.cli.live.cluster_options import ClusterOptions, read_cluster
 from extender.cli.recording_options import (
     Cluster,
+    InputOptions,
     load_setup_for_recording,
     make_offline_runtime,
     parse_gates_of_release,

@@ -11,9 +11,9 @@ from extender.analysis.pod_placer import PodPlacer
 from extender.answers.planning import FitCount
 from extender.answers.schema_version import AnswerKind
 from extender.cli import options
-from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster
+from extender.cli.live.cluster_options import ClusterOptions, read_cluster
 from extender.cli.planning.cluster_input import ReplicatedPod, read_replicated_pods
-from extender.cli.recording_options import make_offline_runtime, redirect_plugin_output, write_answer
+from extender.cli.recording_options import InputOptions, make_offline_runtime, redirect_plugin_output, write_answer
 from extender.cli.terminal import FITS, WAITS, exit_with
 from extender.planning.fits import count_fitting_copies
 from extender.planning.fits_report import format_fit, format_fit_table

@@ -11,12 +11,18 @@ from extender.analysis.input.input_errors import make_input_error
 from extender.analysis.pod_selection import PodSelection
 from extender.answers.schema_version import AnswerKind
 from extender.cli import options
-from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster
+from extender.cli.live.cluster_options import ClusterOptions, read_cluster
 from extender.cli.planning.cluster_input import warn_about_missing_budgets
 from extender.cli.planning.node_prices import load_prices
 from extender.cli.planning.plan_execution import DEFAULT_TIMEOUT_SECONDS, PlanExecution, execute
 from extender.cli.planning.rebalance_target import find_target_pods
-from extender.cli.recording_options import Cluster, make_offline_runtime, redirect_plugin_output, write_answer
+from extender.cli.recording_options import (
+    Cluster,
+    InputOptions,
+    make_offline_runtime,
+    redirect_plugin_output,
+    write_answer,
+)
 from extender.cli.terminal import FITS, WAITS, ProgressBar, exit_with
 from extender.config.did_you_mean import did_you_mean
 from extender.planning.cluster_totals import NodePriceFunction

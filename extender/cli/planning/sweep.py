@@ -13,7 +13,7 @@ import typer
 
 from extender.analysis.input.input_errors import make_input_error
 from extender.analysis.input.input_files import STDIN
-from extender.cli.live.cluster_options import InputOptions, read_cluster
+from extender.cli.live.cluster_options import read_cluster
 from extender.cli.options import OutputFormat
 from extender.cli.planning.cluster_input import warn_about_missing_budgets
 from extender.cli.planning.node_prices import load_price_function
@@ -22,6 +22,7 @@ from extender.cli.planning.sweep_file import make_sweep_tasks, read_sweep_file
 from extender.cli.planning.workers import RUN_LOCK, Workers, run_tasks
 from extender.cli.recording_options import (
     Cluster,
+    InputOptions,
     load_setup_for_recording,
     make_offline_runtime,
     redirect_plugin_output,

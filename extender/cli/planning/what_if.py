@@ -10,13 +10,19 @@ from extender.answers.planning import ScenarioOutcome
 from extender.answers.schema_version import AnswerKind
 from extender.api.defaults import DEFAULT_NAMESPACE
 from extender.cli import options
-from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster
+from extender.cli.live.cluster_options import ClusterOptions, read_cluster
 from extender.cli.planning.cluster_input import warn_about_missing_budgets
 from extender.cli.planning.node_prices import load_prices
 from extender.cli.planning.scenario_input import ScenarioFlags, read_scenario
 from extender.cli.planning.sweep import SweepInput, run_sweep
 from extender.cli.planning.workers import Workers
-from extender.cli.recording_options import Cluster, make_offline_runtime, redirect_plugin_output, write_answer
+from extender.cli.recording_options import (
+    Cluster,
+    InputOptions,
+    make_offline_runtime,
+    redirect_plugin_output,
+    write_answer,
+)
 from extender.cli.terminal import FITS, WAITS, ProgressBar, exit_with
 from extender.planning.scenario import Scenario, ScenarioError
 from extender.planning.what_if import WhatIfRunner

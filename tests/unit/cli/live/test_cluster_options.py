@@ -10,7 +10,8 @@ from extender.analysis.input.input_errors import InputError
 from extender.analysis.pod_selection import PodSelection
 from extender.analysis.recorded_cluster import Recording
 from extender.app import cluster_reader
-from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_cluster_inputs
+from extender.cli.live.cluster_options import ClusterOptions, read_cluster_inputs
+from extender.cli.recording_options import InputOptions
 from extender.client.kubeconfig import CredentialSource
 
 Command = Callable[..., tuple[int, str, str]]

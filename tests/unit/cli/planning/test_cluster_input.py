@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from extender.api.kinds.workload import ReplicaSet
-from extender.cli.live.cluster_options import InputOptions, read_cluster
+from extender.cli.live.cluster_options import read_cluster
 from extender.cli.planning.cluster_input import read_replicated_pods
+from extender.cli.recording_options import InputOptions
 from tests.unit.planning.clusters import as_list, node, pod
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from extender.cli.live.cluster_options import InputOptions, read_cluster
+from extender.cli.live.cluster_options import read_cluster
 from extender.cli.planning.scenario_input import ScenarioFlags, read_scenario
-from extender.cli.recording_options import Cluster
+from extender.cli.recording_options import Cluster, InputOptions
 from extender.planning.scenario import AddedNodes, Scale, Scenario
 from tests.unit.planning.clusters import as_list, node, pod
 

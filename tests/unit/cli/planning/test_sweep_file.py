@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from extender.analysis.input.input_errors import InputError
-from extender.cli.live.cluster_options import InputOptions, read_cluster
+from extender.cli.live.cluster_options import read_cluster
 from extender.cli.planning.sweep_file import make_sweep_tasks, read_sweep_file
-from extender.cli.recording_options import Cluster
+from extender.cli.recording_options import Cluster, InputOptions
 from extender.planning.scenario import AddedNodes, Scale, Scenario
 from extender.planning.sweep import SweepTask
 from tests.unit.planning.clusters import as_list, node
