@@ -13,8 +13,8 @@ _FOOTER_TOKENS: Final = 40
 _TOKEN: Final = re.compile(r"[A-Za-z]{1,4}|[0-9]{1,2}|\s+|[^\sA-Za-z0-9]")
 
 
-class PageError(Exception):
-    """The exception for a page that does not exist."""
+class QuestionError(Exception):
+    """The exception for a question that does not fit the cluster; its text says which question to ask instead."""
 
 
 def count_tokens(text: str) -> int:
@@ -32,15 +32,23 @@ def select_page(text: str, page: int) -> str:
     The first page has the number 1.
 
     Raises:
-        PageError: there is no such page.
+        QuestionError: there is no such page.
     """
     pages = _divide(text)
-    if not 1 <= page <= len(pages):
-        raise PageError(f"page {page}: the answer has {format_count(len(pages), 'page')}; want 1 to {len(pages)}")
-    if len(pages) == 1:
-        return pages[0]
-    following = f"; call the tool again with page={page + 1} for more" if page < len(pages) else ""
-    return f"{pages[page - 1].rstrip()}\n\n(page {page} of {len(pages)}{following})\n"
+    footer = format_footer(page, len(pages))
+    return f"{pages[page - 1].rstrip()}\n{footer}" if footer else pages[0]
+
+
+def format_footer(page: int, page_count: int) -> str:
+    """Return the last line of *page*, which says how to get the next one; empty if there is only one page.
+
+    Raises:
+        QuestionError: there is no such page.
+    """
+    if not 1 <= page <= page_count:
+        raise QuestionError(f"page {page}: the answer has {format_count(page_count, 'page')}; want 1 to {page_count}")
+    following = f"; call the tool again with page={page + 1} for more" if page < page_count else ""
+    return f"\n(page {page} of {page_count}{following})\n" if page_count > 1 else ""
 
 
 def _divide(text: str) -> list[str]:

@@ -16,8 +16,8 @@ from extender.answers.planning import FitCount
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
+from extender.cli.mcp.answer_pages import QuestionError
 from extender.cli.mcp.loaded_cluster import LoadedCluster
-from extender.cli.mcp.pod_questions import QuestionError
 from extender.cli.planning.cluster_input import group_replicated_pods, select_pods
 from extender.cli.planning.rebalance_target import find_target_pods
 from extender.cli.planning.scenario_input import ScenarioFlags, copy_new_pods, read_scenario

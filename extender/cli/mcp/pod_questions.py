@@ -7,15 +7,12 @@ from extender.analysis.explain import PodReport
 from extender.analysis.text_table import format_count
 from extender.answers.reason_codes import list_reason_codes
 from extender.api.kinds.pod import Pod
+from extender.cli.mcp.answer_pages import QuestionError, format_footer
 from extender.cli.mcp.loaded_cluster import LoadedCluster
 from extender.config.documents import dump_yaml
 
 _GROUPS_PER_PAGE = 8
 _MAX_MESSAGE = 300
-
-
-class QuestionError(Exception):
-    """The exception for a question that does not fit the cluster; its text says which question to ask instead."""
 
 
 def answer_why_waiting(loaded: LoadedCluster, pod: str, namespace: str, *, full: bool) -> str:
@@ -91,17 +88,12 @@ def answer_all_waiting(loaded: LoadedCluster, namespace: str, page: int) -> str:
     where = f" in namespace {namespace}" if namespace else ""
     if not groups:
         return f"No pod waits{where}.\n"
-    pages = -(-len(groups) // _GROUPS_PER_PAGE)
-    if not 1 <= page <= pages:
-        raise QuestionError(f"page {page}: the answer has {format_count(pages, 'page')}; want 1 to {pages}")
+    footer = format_footer(page, -(-len(groups) // _GROUPS_PER_PAGE))
     pod_count = sum(map(len, groups))
     lines = [f"{format_count(pod_count, 'pod')} waiting{where}, in {format_count(len(groups), 'group')} of alike pods"]
     for group in groups[(page - 1) * _GROUPS_PER_PAGE : page * _GROUPS_PER_PAGE]:
         lines += _format_group(loaded, group)
-    if pages > 1:
-        following = f"; call the tool again with page={page + 1} for more" if page < pages else ""
-        lines += ["", f"(page {page} of {pages}{following})"]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, footer])
 
 
 def _format_group(loaded: LoadedCluster, group: Sequence[Pod]) -> Iterator[str]:

@@ -19,9 +19,8 @@ from extender import __version__
 from extender.analysis.input.input_errors import InputError, UnreadableError
 from extender.basics.visible_text import make_visible
 from extender.cli.mcp import cluster_questions, pod_questions
-from extender.cli.mcp.answer_pages import PageError, select_page
+from extender.cli.mcp.answer_pages import QuestionError, select_page
 from extender.cli.mcp.loaded_cluster import ClusterSource, LoadedCluster
-from extender.cli.mcp.pod_questions import QuestionError
 from extender.cli.planning.scenario_input import ScenarioFlags
 from extender.cli.recording_options import redirect_plugin_output
 from extender.config.errors import ConfigError
@@ -119,7 +118,7 @@ class _Caller:
             except (InputError, ConfigError, ScenarioError) as error:
                 lines = [str(line) for line in error.errors[:_MAX_ERROR_LINES]]
                 raise ToolError(make_visible("\n".join(lines))) from error
-            except (UnreadableError, QuestionError, PageError) as error:
+            except (UnreadableError, QuestionError) as error:
                 raise ToolError(make_visible(str(error))) from error
             except typer.BadParameter as error:
                 raise ToolError(make_visible(f"{error.param_hint or 'argument'}: {error.message}")) from error

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.cli.mcp.answer_pages import MAX_TOKENS, PageError, count_tokens, select_page
+from extender.cli.mcp.answer_pages import MAX_TOKENS, QuestionError, count_tokens, select_page
 
 
 def test_a_short_answer_is_one_page_without_a_footer() -> None:
@@ -38,5 +38,5 @@ def test_a_long_line_is_divided(line: str) -> None:
 
 @pytest.mark.parametrize("page", [0, -1, 2])
 def test_a_page_that_does_not_exist_is_an_error(page: int) -> None:
-    with pytest.raises(PageError, match=f"page {page}: the answer has 1 page; want 1 to 1"):
+    with pytest.raises(QuestionError, match=f"page {page}: the answer has 1 page; want 1 to 1"):
         select_page("short", page)

@@ -8,6 +8,7 @@ import yaml
 from extender.analysis.recorded_cluster import parse_recording
 from extender.app import wiring
 from extender.cli.mcp import cluster_questions
+from extender.cli.mcp.answer_pages import QuestionError
 from extender.cli.mcp.cluster_questions import (
     TimeLimitError,
     answer_fits,
@@ -16,7 +17,6 @@ from extender.cli.mcp.cluster_questions import (
     answer_what_if,
 )
 from extender.cli.mcp.loaded_cluster import LoadedCluster
-from extender.cli.mcp.pod_questions import QuestionError
 from extender.cli.planning.scenario_input import ScenarioFlags
 from extender.cli.recording_options import Cluster
 from tests.unit.planning.clusters import as_list, node, pod

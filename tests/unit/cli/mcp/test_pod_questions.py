@@ -5,8 +5,9 @@ import yaml
 
 from extender.analysis.recorded_cluster import parse_recording
 from extender.app import wiring
+from extender.cli.mcp.answer_pages import QuestionError
 from extender.cli.mcp.loaded_cluster import LoadedCluster
-from extender.cli.mcp.pod_questions import QuestionError, answer_all_waiting, answer_why_here, answer_why_waiting
+from extender.cli.mcp.pod_questions import answer_all_waiting, answer_why_here, answer_why_waiting
 from extender.cli.recording_options import Cluster
 from tests.unit.planning.clusters import as_list, node, pod
 
