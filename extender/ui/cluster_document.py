@@ -34,21 +34,13 @@ def make_cluster_document(snapshot: Snapshot) -> dict[str, Any]:
     `groups` by key has the index of the node's value in `values`; `pods` is the number of pods on the node. `totals`
     has one entry per resource with amounts as text.
     """
-    amounts = get_resource_amounts(snapshot)
-    return {
-        **_make_use_document(snapshot, amounts),
-        "groups": make_groups(snapshot.nodes),
-        "totals": _make_totals(amounts),
-    }
+    totals = _make_totals(get_resource_amounts(snapshot))
+    return {**make_use_document(snapshot), "groups": make_groups(snapshot.nodes), "totals": totals}
 
 
 def make_use_document(snapshot: Snapshot) -> dict[str, Any]:
     """Return the part of the document about the use of each node: `nodes`, `use`, `pods` and `unschedulable`."""
-    return _make_use_document(snapshot, get_resource_amounts(snapshot))
-
-
-def _make_use_document(snapshot: Snapshot, amounts: _Amounts) -> dict[str, Any]:
-    view = snapshot.view()
+    view, amounts = snapshot.view(), get_resource_amounts(snapshot)
     return {
         "nodes": list(snapshot.names),
         "use": {resource: _calculate_thousandths(*amounts[resource]).tolist() for resource in sort_resources(amounts)},
@@ -93,7 +85,9 @@ def make_groups(nodes: Sequence[Node]) -> dict[str, dict[str, Any]]:
         key: _make_group([labels.get(key, _NO_VALUE) for labels in node_labels])
         for key in _select_label_keys(node_labels)
     }
-    groups[TAINTS_KEY] = _make_group([format_taints(node) for node in nodes])
+    groups[TAINTS_KEY] = _make_group(
+        [", ".join(taint.text for taint in node.spec.taints) or _NO_TAINT for node in nodes]
+    )
     return groups
 
 
@@ -116,14 +110,3 @@ def _select_label_keys(node_labels: Sequence[Mapping[str, str]]) -> list[str]:
         if key == ZONE_LABEL or 1 < len(values) + (node_counts[key] < len(node_labels)) <= _MAX_LABEL_VALUES
     ]
     return sorted(keys, key=lambda key: (key != ZONE_LABEL, -node_counts[key], key))[:_MAX_LABEL_KEYS]
-
-
-def format_taints(node: Node) -> str:
-    """Return the taints of a node as text, such as `dedicated=db:NoSchedule`."""
-    return (
-        ", ".join(
-            f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
-            for taint in node.spec.taints
-        )
-        or _NO_TAINT
-    )

@@ -62,8 +62,7 @@ def _explain_taint(_reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> 
         return ""
     if taint.key == _CORDON_TAINT:
         return "uncordon the node"
-    value = f"={taint.value}" if taint.value else ""
-    return f"tolerate {taint.key}{value}:{taint.effect}, or remove it from the node"
+    return f"tolerate {taint.text}, or remove it from the node"
 
 
 def _explain_cordon(_reason: str, _pod: PodInfo, _snapshot: Snapshot, _row: int) -> str:

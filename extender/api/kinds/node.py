@@ -15,6 +15,11 @@ class Taint(KubernetesStruct, frozen=True, kw_only=True):
     effect: str = ""
     time_added: datetime | None = None
 
+    @property
+    def text(self) -> str:
+        """The taint as text, such as `dedicated=db:NoSchedule`."""
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
 
 class NodePodPreemptionPolicy(KubernetesStruct, frozen=True, kw_only=True):
     """The preemption on a node; a resize preempts no pods there if `disable_resize_preemption` names an owner."""
