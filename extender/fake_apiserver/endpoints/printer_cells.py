@@ -178,7 +178,7 @@ def format_event_last_seen(event: Object, now: float) -> str:
     if not last_time:
         return "<unknown>"
     last_seen = format_human_duration(now - parse_timestamp(last_time))
-    count = int(get_field(event, "series.count", 0) or get_field(event, "count", 0) or 1)
+    count = get_event_count(event, now)
     if count > 1 and first_time:
         return f"{last_seen} (x{count} over {format_human_duration(now - parse_timestamp(first_time))})"
     return last_seen

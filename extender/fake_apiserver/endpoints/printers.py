@@ -257,9 +257,10 @@ def _make_table_row(
     if include_object == "Object":
         row["object"] = content
     elif include_object != "None":
-        row["object"] = {
-            "kind": "PartialObjectMetadata",
-            "apiVersion": "meta.k8s.io/v1",
-            "metadata": content["metadata"],
-        }
+        row["object"] = make_partial_metadata(content)
     return row
+
+
+def make_partial_metadata(content: Object) -> Object:
+    """Return the PartialObjectMetadata of an object."""
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": content["metadata"]}

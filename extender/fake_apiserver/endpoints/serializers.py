@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from extender.fake_apiserver.endpoints.listing import read_list_page
-from extender.fake_apiserver.endpoints.printers import print_table
+from extender.fake_apiserver.endpoints.printers import make_partial_metadata, print_table
 from extender.fake_apiserver.endpoints.request_info import RequestInfo
 from extender.fake_apiserver.endpoints.watch import WatchEvent
 from extender.fake_apiserver.registry.api_errors import new_not_acceptable
@@ -52,7 +52,7 @@ class Serializer:
             return msgspec.json.encode(print_table(resource, rows, now, meta, self.include_object))
         if self.form in _PARTIAL_FORMS:
             document: Object = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
-            return msgspec.json.encode({**document, "items": [_make_partial_metadata(item.content) for item in items]})
+            return msgspec.json.encode({**document, "items": [make_partial_metadata(item.content) for item in items]})
         list_head = msgspec.json.encode(
             {"kind": f"{resource.kind}List", "apiVersion": resource.group_version, "metadata": meta}
         )
@@ -64,7 +64,7 @@ class Serializer:
         if self.form == _TABLE_FORM:
             meta = {"resourceVersion": content["metadata"].get("resourceVersion", "")}
             return print_table(request.resource, [converted_content], now, meta, self.include_object)
-        return _make_partial_metadata(content) if self.form in _PARTIAL_FORMS else converted_content
+        return make_partial_metadata(content) if self.form in _PARTIAL_FORMS else converted_content
 
     def encode_watch_event(self, request: RequestInfo, event: WatchEvent, now: float, *, with_columns: bool) -> bytes:
         """Encode a watch event as a line. *with_columns* includes the column definitions in a table."""
@@ -79,7 +79,7 @@ class Serializer:
             table = print_table(request.resource, rows, now, meta, self.include_object, with_columns=with_columns)
             object_json = msgspec.json.encode(table)
         else:
-            object_json = msgspec.json.encode(_make_partial_metadata(stored_object.content))
+            object_json = msgspec.json.encode(make_partial_metadata(stored_object.content))
         return b'{"type":"' + event.type.encode() + b'","object":' + object_json + b"}\n"
 
 
@@ -103,7 +103,3 @@ def _convert_version(resource: ApiResource, stored_object: StoredObject) -> Stor
     if resource.group_version != "events.k8s.io/v1":
         return stored_object
     return StoredObject(to_events_v1_event(stored_object.content), stored_object.resource_version)
-
-
-def _make_partial_metadata(content: Object) -> Object:
-    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": content["metadata"]}

@@ -51,13 +51,10 @@ class Deleter:
         old_grace_seconds = meta.get("deletionGracePeriodSeconds", 0)
         if meta.get("deletionTimestamp") and grace_seconds >= old_grace_seconds:
             return old, False  # a grace period can only be shortened
-        first_request_time = (
-            parse_timestamp(meta["deletionTimestamp"]) - old_grace_seconds if meta.get("deletionTimestamp") else None
-        )
-        start_time = first_request_time if first_request_time is not None else parse_timestamp(self.now())
+        first_request_time = parse_timestamp(meta.get("deletionTimestamp") or self.now()) - old_grace_seconds
         updated_meta = {
             **meta,
-            "deletionTimestamp": format_time(start_time + grace_seconds),
+            "deletionTimestamp": format_time(first_request_time + grace_seconds),
             "deletionGracePeriodSeconds": grace_seconds,
         }
         content = {**old, "metadata": _increment_generation(meta, updated_meta)}

@@ -1,12 +1,12 @@
 """Set the metadata fields that the server owns, and check names, resource versions and preconditions."""
 
 import random
-import re
 import uuid
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from extender.api.label_syntax import invalid_value, validate_subdomain
 from extender.fake_apiserver.registry.api_errors import (
     StatusCause,
     StatusError,
@@ -17,7 +17,6 @@ from extender.fake_apiserver.registry.api_errors import (
 )
 from extender.fake_apiserver.registry.resources import ApiResource, Object
 
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _MAX_NAME_LENGTH: Final = 253
 _SUFFIX_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SERVER_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -32,11 +31,6 @@ _KINDS_WITH_GENERATION: Final = frozenset(
         "ResourceSlice",
         "StatefulSet",
     }
-)
-_SUBDOMAIN_MESSAGE: Final = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and"
-    " end with an alphanumeric character (e.g. 'example.com', regex used for validation is"
-    r" '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
 
 
@@ -71,9 +65,9 @@ def build_metadata(resource: ApiResource, requested_meta: Object, now: str, rng:
 def _validate_name(name: str) -> StatusCause | None:
     if not name:
         return StatusCause("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")
-    if _NAME.fullmatch(name) is None or len(name) > _MAX_NAME_LENGTH:
-        return StatusCause("metadata.name", "FieldValueInvalid", f'Invalid value: "{name}": {_SUBDOMAIN_MESSAGE}')
-    return None
+    is_too_long = len(name) > _MAX_NAME_LENGTH
+    error = f"must be no more than {_MAX_NAME_LENGTH} bytes" if is_too_long else validate_subdomain(name)
+    return StatusCause("metadata.name", "FieldValueInvalid", invalid_value(name, error)) if error else None
 
 
 def _has_generation(resource: ApiResource) -> bool:
