@@ -22,7 +22,7 @@ from extender.api.matching import (
 from extender.api.tolerations import find_untolerated_taint
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView
-from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
 from extender.cache.tables.node_table import ABSENT
 
 _NAME_FIELD = "metadata.name"
@@ -123,9 +123,7 @@ def _match_listed_values(nodes: NodeView, value_ids: IntArray, requirement: Requ
     accepted_ids = [value_id for value in requirement.values if (value_id := label_values.get(value)) is not None]
     if len(accepted_ids) == 1:
         return _match_value_id(value_ids, accepted_ids[0])
-    matches_by_id = np.zeros(len(label_values) + 1, dtype=np.bool_)
-    matches_by_id[accepted_ids] = True
-    return matches_by_id[value_ids]
+    return make_mask(accepted_ids, len(label_values) + 1)[value_ids]
 
 
 def _match_field(nodes: NodeView, requirement: Requirement) -> BoolArray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from extender.api.kinds.node import Node
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
 
 _MIN_FEASIBLE_NODES_TO_FIND = 100
 _ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
@@ -79,8 +79,7 @@ class NodeSampler:
             if len(feasible_counts) and feasible_counts[-1] >= num_nodes_to_find
             else len(order)
         )
-        examined_mask = np.zeros(len(snapshot), dtype=np.bool_)
-        examined_mask[order[:examined_count]] = True
+        examined_mask = make_mask(order[:examined_count], len(snapshot))
         self.next_start_index = (self.next_start_index + examined_count) % len(snapshot)
         return feasible & examined_mask, examined_mask
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import make_mask
 from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
 from extender.cycle.diagnosis import NO_NODES, Diagnosis, build_diagnosis, find_nodes_that_pass_filters
 from extender.cycle.extender_steps import (
@@ -138,9 +139,7 @@ def _find_nodes_that_pass_plugins(inputs: CycleInputs, *, ignore_nomination: boo
     is_requested = inputs.only_nodes is None or nominated_name in inputs.only_nodes
     row = snapshot.row(nominated_name) if is_requested else None
     if row is not None and diagnosis.feasible[row]:  # errors of other nodes do not matter
-        nominated_mask = np.zeros(diagnosis.node_count, dtype=np.bool_)
-        nominated_mask[row] = True
-        return replace(diagnosis.restrict_to(nominated_mask), error=None), 1
+        return replace(diagnosis.restrict_to(make_mask([row], diagnosis.node_count)), error=None), 1
     if row is not None and (inputs.has_extenders or not diagnosis.has_feasible_node):
         diagnosis = _add_nominated_node(inputs, diagnosis, row)
     if profile.percentage_of_nodes_to_score and diagnosis.node_count and diagnosis.pre_filter_run.status is None:

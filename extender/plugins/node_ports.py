@@ -13,11 +13,10 @@ if they are equal, or if one of the two pods listens on all addresses. The plugi
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import make_mask
 from extender.cache.tables.host_ports import get_host_ports, host_ports_conflict
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import SKIP, DependsOn, PreFilterResult
@@ -61,9 +60,7 @@ class NodePorts:
         rows = nodes.snapshot.rows_with_port_conflict(pod, None if nodes.rows is None else nodes.rows.tolist())
         if not rows:
             return ()
-        has_conflict = np.zeros(len(nodes.snapshot), dtype=np.bool_)
-        has_conflict[list(rows)] = True
-        return (Rejection(nodes.take(has_conflict), _PORTS_IN_USE),)
+        return (Rejection(nodes.take(make_mask(list(rows), len(nodes.snapshot))), _PORTS_IN_USE),)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the events of deleted pods and new nodes.

@@ -19,12 +19,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
-
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.storage import PersistentVolumeClaim
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import make_mask
 from extender.cache.tables.volume_uses import collect_volume_uses, disks_conflict
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import SKIP, PreFilterResult
@@ -84,9 +83,8 @@ class VolumeRestrictions:
         Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go, isVolumeConflict,
         satisfyReadWriteOncePod (1.36).
         """
-        has_conflict = np.zeros(len(nodes.snapshot), dtype=np.bool_)
-        has_conflict[list(nodes.snapshot.rows_with_disk_conflict(pod))] = True
-        disk_conflict = nodes.take(has_conflict)
+        rows = list(nodes.snapshot.rows_with_disk_conflict(pod))
+        disk_conflict = nodes.take(make_mask(rows, len(nodes.snapshot)))
         rejections = (Rejection(disk_conflict, _DISK_CONFLICT),) if disk_conflict.any() else ()
         if state is not None and state.conflicting_uses <= 0:
             return rejections

@@ -20,7 +20,7 @@ from extender.cache.hypothesis import Hypothesis
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.arrays import BoolArray
+from extender.cache.tables.arrays import BoolArray, make_mask
 from extender.client.extender import ExtenderArgs, ExtenderFilterResult, HttpExtender, ReturnedNode
 from extender.client.extender_transport import ExtenderError
 from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
@@ -256,8 +256,7 @@ def apply_filter_result(diagnosis: Diagnosis, result: ExtenderFilterResult, snap
     Source: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, Scheduler.findNodesThatFitPod;
     pkg/scheduler/framework/interface.go, NewDefaultNodeToStatus (1.36).
     """
-    passed_mask = np.zeros(diagnosis.node_count, dtype=np.bool_)
-    passed_mask[snapshot.rows(list(result.node_names))] = True
+    passed_mask = make_mask(snapshot.rows(list(result.node_names)), diagnosis.node_count)
     rows_by_reason: dict[Reason, list[int]] = {}
     for code, messages in ((Code.UNRESOLVABLE, result.unresolvable), (Code.UNSCHEDULABLE, result.failed)):
         for name, message in messages.items():
@@ -267,8 +266,7 @@ def apply_filter_result(diagnosis: Diagnosis, result: ExtenderFilterResult, snap
     nodes_with_reason = np.zeros(diagnosis.node_count, dtype=np.bool_)
     new_rejections: list[NodeRejection] = []
     for reason, rows in rows_by_reason.items():
-        nodes = np.zeros(diagnosis.node_count, dtype=np.bool_)
-        nodes[rows] = True
+        nodes = make_mask(rows, diagnosis.node_count)
         nodes_with_reason |= nodes
         new_rejections.append(NodeRejection(EXTENDER_NAME, reason, nodes))
     earlier_rejections = [

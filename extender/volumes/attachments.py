@@ -14,7 +14,7 @@ import numpy as np
 from extender.api.kinds.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from extender.cache.object_index import ObjectIndex
 from extender.cache.snapshot import NodeView, Snapshot
-from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
 from extender.cache.tables.history import HistoryId, HistoryPosition
 from extender.volumes.volume_ids import VolumeId, find_attachable_volumes
 
@@ -85,9 +85,7 @@ class AttachmentTable:
 
     def uses_volume(self, volume: VolumeId) -> BoolArray:
         """Return whether a pod on the node uses *volume*, by slot: bool. The caller may modify the array."""
-        mask = np.zeros(len(self), dtype=np.bool_)
-        mask[list(self._slots_by_volume.get(volume, ()))] = True
-        return mask
+        return make_mask(list(self._slots_by_volume.get(volume, ())), len(self))
 
     def write(self, slot: int, attachments: _NodeAttachments) -> None:
         """Replace the entries of *slot*."""

@@ -13,7 +13,7 @@ import numpy as np
 from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim
 from extender.cache.node_matching import match_names
 from extender.cache.snapshot import NodeView, Snapshot
-from extender.cache.tables.arrays import BoolArray
+from extender.cache.tables.arrays import BoolArray, make_mask
 from extender.volumes.assume_cache import AssumeCache
 from extender.volumes.claims import SELECTED_NODE, get_claim_class
 from extender.volumes.csi_migration import (
@@ -133,8 +133,7 @@ def check_node_affinity(
     Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.FindPodVolumes (1.36).
     """
     no_nodes = np.zeros(len(nodes), dtype=np.bool_)
-    matches = no_nodes.copy()
-    matches[topology.match_node_selector(compile_node_affinity(volume))] = True
+    matches = make_mask(topology.match_node_selector(compile_node_affinity(volume)), len(nodes))
     driver = find_in_tree_driver(volume.spec)
     if driver is None or not driver.migrated:
         return NodeAffinityResult(matches, no_nodes)
@@ -146,17 +145,14 @@ def check_node_affinity(
     except TranslationError as error:
         return NodeAffinityResult(matches & ~migrated_mask, migrated_mask, f"could not translate pv: {error}")
     selector = translate_node_affinity(volume, driver)
-    translated_matches = no_nodes.copy()
     compiled_selector = None if selector is None else compile_volume_node_selector(selector)
-    translated_matches[topology.match_node_selector(compiled_selector)] = True
+    translated_matches = make_mask(topology.match_node_selector(compiled_selector), len(nodes))
     return NodeAffinityResult(np.where(migrated_mask, translated_matches, matches), no_nodes)
 
 
 def _make_node_mask(nodes: NodeView, names: Sequence[str]) -> BoolArray:
-    mask = np.zeros(len(nodes.snapshot), dtype=np.bool_)
     rows = nodes.snapshot.rows(names)
-    mask[rows[rows >= 0]] = True
-    return nodes.take(mask)
+    return nodes.take(make_mask(rows[rows >= 0], len(nodes.snapshot)))
 
 
 # -- unbound claims with delayed binding

@@ -11,7 +11,7 @@ import numpy as np
 from extender.api.kinds.storage import CSIDriver, PersistentVolumeClaim, StorageClass
 from extender.api.quantity import value
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
 from extender.volumes.claims import get_claim_class, get_requested_storage
 from extender.volumes.topology import TopologyIndex
 from extender.volumes.volume_index import StoragePool, VolumeIndex
@@ -101,10 +101,9 @@ def _get_storage_class(claim: PersistentVolumeClaim, snapshot: Snapshot) -> Stor
 
 
 def _make_allowed_topology_mask(storage_class: StorageClass, topology: TopologyIndex) -> BoolArray:
-    mask = np.zeros(len(topology), dtype=np.bool_)
-    if storage_class.provisioner not in {"", _NO_PROVISIONER}:
-        mask[topology.match_topologies(storage_class.allowed_topologies)] = True
-    return mask
+    if storage_class.provisioner in {"", _NO_PROVISIONER}:
+        return np.zeros(len(topology), dtype=np.bool_)
+    return make_mask(topology.match_topologies(storage_class.allowed_topologies), len(topology))
 
 
 def _choose_pools(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.cache.snapshot import NodeView
-from extender.cache.tables.arrays import BoolArray, FloatArray, IntArray
+from extender.cache.tables.arrays import BoolArray, FloatArray, IntArray, make_mask
 from extender.cache.tables.node_table import ABSENT
 from extender.plugins.pod_topology_spread.constraints import SpreadConstraint
 
@@ -44,8 +44,7 @@ def count_topology_values(nodes: NodeView, key: str, ignored_mask: BoolArray | N
     """Return the number of values of label *key* on nodes that are not masked. A missing label is an empty value."""
     label_values = nodes.snapshot.symbols.get_label_values(key)
     value_ids = nodes.label_value_ids(key)
-    is_used = np.zeros(len(label_values) + 1, dtype=np.bool_)
-    is_used[value_ids if ignored_mask is None else value_ids[~ignored_mask]] = True
+    is_used = make_mask(value_ids if ignored_mask is None else value_ids[~ignored_mask], len(label_values) + 1)
     empty_value_id = label_values.get("")
     if empty_value_id is not None and is_used[ABSENT]:
         is_used[empty_value_id], is_used[ABSENT] = True, False
