@@ -100,6 +100,6 @@ def test_a_node_that_fits_has_its_scores_beside_those_of_the_best_node() -> None
     # cpu: small is used to 50 %, large to 87 %. There is no memory, and a resource without capacity does not count.
     assert "  Node small fits, and has the highest score of 2 nodes (total " in text
     assert "  Node large fits, and ranks 2 of 2 (total " in text
-    assert "behind small)\n    PLUGIN " in text
+    assert "behind small)\n    WEIGHTED SCORE (RAW) " in text
     assert "Rejections" not in text
     assert "Scores" not in text
