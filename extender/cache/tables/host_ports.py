@@ -106,7 +106,9 @@ class HostPortTable:
         """
         conflicts: set[int] = set()
         for protocol, port, ip in ports:
-            uses = self._uses.get((protocol, port)) or {}
+            uses = self._uses.get((protocol, port))
+            if not uses:
+                continue
             used_rows = uses if rows is None else (row for row in rows if row in uses)
             conflicts.update(
                 used_rows if ip == ANY_IP else (row for row in used_rows if ANY_IP in uses[row] or ip in uses[row])

@@ -3,6 +3,8 @@
 Source: kube-scheduler/framework/types.go, HostPortInfo.CheckConflict (1.36).
 """
 
+from collections.abc import Iterator
+
 import pytest
 
 from extender.cache.tables.host_ports import HostPort, HostPortTable, get_host_ports, host_ports_conflict
@@ -45,6 +47,23 @@ def test_only_the_given_rows_are_checked() -> None:
     for row in range(3):
         table.add(row, (("TCP", 80, ANY),))
     assert table.find_conflicting_rows((("TCP", 80, ONE),), [2, 5]) == {2}
+
+
+def test_the_rows_are_not_searched_for_a_port_that_no_pod_uses() -> None:
+    """A pod may have 20,000 host ports, and each step of its preemption checks all nodes."""
+
+    class CountedRows(list[int]):
+        reads = 0
+
+        def __iter__(self) -> Iterator[int]:
+            CountedRows.reads += 1
+            return super().__iter__()
+
+    table = HostPortTable()
+    table.add(2, (("TCP", 80, ANY),))
+    ports = tuple(("TCP", number, ONE) for number in range(80, 180))
+    assert table.find_conflicting_rows(ports, CountedRows(range(5))) == {2}
+    assert CountedRows.reads == 1
 
 
 def test_a_port_is_in_use_until_all_its_pods_are_removed() -> None:
