@@ -9,6 +9,6 @@ These modules are for the API server, from the bottom up:
 
 The modules extender and extender_transport are for HTTP extenders.
 
-The package may import `config`, `api` and `basics`. It has no scheduling rules and never blocks the event loop. Only
-reflectors keep objects of the cluster.
+The package may import `config`, `logs`, `api` and `basics`. It has no scheduling rules and never blocks the event loop.
+Only reflectors keep objects of the cluster.
 """

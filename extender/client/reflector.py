@@ -44,6 +44,7 @@ from extender.client.rate_limit import Backoff, Jitter
 from extender.client.transport import Transport
 from extender.client.watch import IDLE_TIMEOUT, EventType, WatchEvent, watch
 from extender.event_loop.turn_budget import wait_for_turn
+from extender.logs.klog import verbosity
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -182,8 +183,11 @@ class Reflector(Generic[T]):
                 is_server_failure = isinstance(error, UnreachableError | ServerError | UnauthorizedError)
             self._may_be_restored |= is_server_failure
             self.last_error = f"{self.list_watch.endpoint.plural}: {failure}"
+            level = logging.ERROR if self.forbidden else logging.WARNING
+            if wait == 0.0 and not self._is_restored:
+                level = verbosity(4)  # a healthy server returns 410 too
             _LOG.log(
-                logging.ERROR if self.forbidden else logging.WARNING,
+                level,
                 "Not allowed to watch, trying again" if self.forbidden else "Watching failed, trying again",
                 extra={"resource": self.list_watch.endpoint.plural, "err": failure, "wait": wait},
             )

@@ -1,6 +1,7 @@
 """After random failures while the cluster changes, the reflector's store equals the server's objects."""
 
 import asyncio
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from random import Random
@@ -261,3 +262,33 @@ def test_after_a_failure_the_list_is_read_again_if_the_resource_version_went_bac
                 assert (reflector.last_error, reflector.counts.gone) == ("", 1)
 
     run(main())
+
+
+@pytest.mark.parametrize(
+    ("server_version", "warnings"),
+    [
+        pytest.param("", [], id="expired"),
+        pytest.param(
+            "9",
+            ["the resource version went back from 20 to 9: etcd was restored from a backup"],
+            id="restored from a backup",
+        ),
+    ],
+)
+def test_an_expired_resource_version_is_no_warning_but_one_that_went_back_is(
+    caplog: pytest.LogCaptureFixture, server_version: str, warnings: list[str]
+) -> None:
+    """After a restart, the API server rejects the resource versions of most kinds."""
+
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            ending = Stream([1.5, CUT]) if server_version else failure_reply(410, "Expired")
+            server.resource_version = server_version or server.resource_version
+            server.respond(PODS, list_reply(20), ending, list_reply(21), Stream([SILENCE]))
+            async with run_reflector(server):
+                await asyncio.sleep(5)
+
+    caplog.set_level(logging.WARNING)
+    run(main())
+    failures = [record.__dict__["err"] for record in caplog.records if record.message.startswith("Watching failed")]
+    assert [failure for failure in failures if "ended early" not in failure] == warnings
