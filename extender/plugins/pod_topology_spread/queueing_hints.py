@@ -41,9 +41,8 @@ def _involved_in_topology_spreading(changed_pod: Pod, pod: Pod) -> bool:
 
 
 def _pod_update_may_help(pod: Pod, old_pod: Pod, new_pod: Pod, constraints: Sequence[SpreadConstraint]) -> bool:
-    tolerations_changed = (
-        pod.metadata.uid == new_pod.metadata.uid and old_pod.spec.tolerations != new_pod.spec.tolerations
-    )
+    is_pending = not new_pod.spec.node_name and pod.metadata.uid == new_pod.metadata.uid
+    tolerations_changed = is_pending and old_pod.spec.tolerations != new_pod.spec.tolerations
     if tolerations_changed and any(constraint.honors_node_taints for constraint in constraints):
         return True
     old_labels, new_labels = old_pod.metadata.labels, new_pod.metadata.labels

@@ -12,9 +12,12 @@ from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.config.feature_gates import FeatureGates
+from extender.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from extender.framework.plugin_args import PluginArgs
+from extender.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, compile_constraints
 from extender.plugins.pod_topology_spread.filter_state import PreFilterState
 from extender.plugins.pod_topology_spread.plugin import PodTopologySpread, PodTopologySpreadArgs
+from extender.plugins.pod_topology_spread.queueing_hints import is_schedulable_after_pod_change
 from tests.build import make_cluster, make_node, make_object, make_pod
 
 SKEWED = "node(s) didn't match pod topology spread constraints"
@@ -202,6 +205,25 @@ def test_a_node_that_is_relabelled_counts_in_its_new_domain(plugin: PodTopologyS
     snapshot = cache.snapshot()
     state = plugin.pre_filter(pod, snapshot).state
     assert (state.domain_match_nums[0].domain_count, state.domain_match_nums[0].min_match_num) == (1, 2)
+
+
+@pytest.mark.parametrize(("node", "hint"), [("", QueueingHint.QUEUE), ("a", QueueingHint.SKIP)])
+def test_changed_tolerations_requeue_only_a_pod_without_a_node(node: str, hint: QueueingHint) -> None:
+    """A pod on a node waits for its resize, which needs no spread.
+
+    Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go,
+    PodTopologySpread.isSchedulableAfterTargetPodChange (1.37).
+    """
+    spec = spread(constraint(nodeTaintsPolicy="Honor"))
+    old = make_pod(node=node, spec={**spec, "tolerations": [{"operator": "Exists"}]})
+    new = make_pod(node=node, spec=spec)
+    resource = EventResource.ASSIGNED_POD if node else EventResource.TARGET_POD
+    event = ClusterEvent(resource, ActionType.UPDATE_POD_TOLERATION, old, new)
+    info = make_cluster().snapshot().make_pod_info(new)
+    gates = FeatureGates({})
+    constraints = compile_constraints(new.spec.topology_spread_constraints, DO_NOT_SCHEDULE, "default", {}, gates)
+
+    assert is_schedulable_after_pod_change(info, event, constraints) is hint
 
 
 def test_raw_scores_are_rounded_sums_of_weighted_pods(plugin: PodTopologySpread) -> None:
