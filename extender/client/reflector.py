@@ -180,7 +180,9 @@ class Reflector(Generic[T]):
                 last_gone = now()
             except ApiError as error:
                 failure, wait = self._handle_error(error), backoff.compute_next_delay(now())
-                is_server_failure = isinstance(error, UnreachableError | ServerError | UnauthorizedError)
+                is_server_failure = isinstance(
+                    error, UnreachableError | ServerError | UnauthorizedError | CredentialsError
+                )
             self._may_be_restored |= is_server_failure
             self.last_error = f"{self.list_watch.endpoint.plural}: {failure}"
             level = logging.ERROR if self.forbidden else logging.WARNING

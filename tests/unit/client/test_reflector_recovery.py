@@ -5,11 +5,13 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from random import Random
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from extender.api.kinds.pod import Pod
+from extender.client.credentials import Credentials
+from extender.client.errors import CredentialsError
 from extender.client.reflector import Delta, Reflector
 from tests.unit.client.builders import (
     POD_LIST_WATCH,
@@ -292,3 +294,27 @@ def test_an_expired_resource_version_is_no_warning_but_one_that_went_back_is(
     run(main())
     failures = [record.__dict__["err"] for record in caplog.records if record.message.startswith("Watching failed")]
     assert [failure for failure in failures if "ended early" not in failure] == warnings
+
+
+def test_after_failing_credentials_the_watch_is_retried_as_soon_as_another_request_succeeds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An exec plugin failed for a minute. The back-off would go on for up to half a minute."""
+
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            server.respond(PODS, list_reply(20), Stream([1.5]), Stream([SILENCE]))
+            async with run_reflector(server) as (reflector, _):
+                await reflector.synced.wait()
+                with monkeypatch.context() as patch:
+                    patch.setattr(Credentials, "get_current_config", fail)
+                    await asyncio.sleep(60)
+                    assert (reflector.last_error, watched_versions(server)) == ("pods: the plugin failed", ["20"])
+                reflector.transport.recovery.record_success()
+                await asyncio.sleep(0.1)
+                assert (reflector.last_error, watched_versions(server)) == ("", ["20", "20"])
+
+    async def fail(_: Credentials) -> NoReturn:
+        raise CredentialsError("the plugin failed")
+
+    run(main())
