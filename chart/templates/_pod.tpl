@@ -118,6 +118,10 @@ ports:
   {{- end }}
 {{- $ports := dict "service" "verbs" "beside" "extender" "standalone" "metrics" }}
 {{ include "extender.probes" (list . (get $ports .Values.mode)) }}
+{{- if and (eq .Values.mode "service") (semverCompare ">=1.30-0" .Capabilities.KubeVersion.Version) (gt (int .Values.terminationGracePeriodSeconds) 3) }}
+{{- /* The pod answers until the nodes have its removal from the service. */}}
+lifecycle: {preStop: {sleep: {seconds: 3}}}
+{{- end }}
 resources: {{- toYaml .Values.resources | nindent 2 }}
 securityContext: {{- toYaml .Values.securityContext | nindent 2 }}
 volumeMounts:

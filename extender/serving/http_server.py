@@ -27,7 +27,8 @@ Source: pkg/scheduler/extender.go, HTTPExtender.send (1.36).
 VERBS_SHUTDOWN_SECONDS = 25
 """Seconds that requests to the extender verbs have to finish when the process stops.
 
-By default, Kubernetes kills the container after 30 seconds.
+By default, Kubernetes kills the container after 30 seconds; in the chart's mode `service`, it waits for three of them
+before it sends the signal.
 """
 
 DEFAULT_SHUTDOWN_SECONDS = 5
