@@ -164,7 +164,7 @@ def test_a_watch_from_a_compacted_version_lists_again_and_misses_nothing(control
             reflector = Reflector(transport, PODS, mirror, CLOCK)
             async with run_in_background(reflector.run()):
                 await asyncio.wait_for(reflector.synced.wait(), TIMEOUT)
-            reflector._resource_version = "1"
+            reflector.resource_version = "1"
             await writer.delete("Pod", "default", "gone", grace_period_seconds=0)
             await writer.create("Pod", "default", make_pod("new"))
             async with run_in_background(reflector.run()):
