@@ -4,7 +4,7 @@ Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 from extender.api.quantity import MAX_INT64
@@ -39,9 +39,10 @@ def _is_sorted(items: Sequence[Any]) -> bool:
 
 def _sum(items: Sequence[Any]) -> Any:
     COST_METER.spend(len(items))
-    total = sum(items)
-    if isinstance(total, int) and abs(total) > MAX_INT64:
-        raise ValueError("integer overflow")
+    total = 0
+    for total in accumulate(items):
+        if isinstance(total, int) and not -MAX_INT64 - 1 <= total <= MAX_INT64:
+            raise ValueError("integer overflow")
     return total
 
 

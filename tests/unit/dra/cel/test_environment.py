@@ -127,6 +127,7 @@ DEVICE = DeviceValues(
         pytest.param("[[[1]], [[2]]].flatten(2) == [1, 2] && [[1]].flatten() == [1]", True, id="flatten"),
         pytest.param("lists.range([5, 6].distinct().size()) == [0, 1] && lists.range(-1) == []", True, id="range"),
         pytest.param('1 in [1, 2].distinct() && {"b": [3, 1]}["b"].sort()[0] == 1', True, id="in, and an index"),
+        pytest.param("[-9223372036854775807, -1].sum() < 0", True, id="the sum is the smallest number"),
         pytest.param("[1.5, 2.5].sum() == 4.0 && [1, 2].sum() == 3 && [].sum() == 0", True, id="the sum of numbers"),
         pytest.param("[1, 2, 2].indexOf(2) == 1 && [1, 2, 2].lastIndexOf(2) == 2", True, id="indexOf, of lists"),
         pytest.param('[1].indexOf(3) == -1 && [true].indexOf(dyn(1)) == -1', True, id="indexOf, of a missing element"),
@@ -169,6 +170,7 @@ def test_an_expression_evaluates_to(expression: str, want: bool) -> None:
         pytest.param('device.attributes["other.com"].model == "x"', "no such key: model", id="of an unknown domain"),
         pytest.param('{"a": 1}["b: c"] == 1', "no such key: b: c$", id="a key with a colon"),
         pytest.param("[9223372036854775807, 1].sum() > 0", "integer overflow", id="the sum of large numbers"),
+        pytest.param("[9223372036854775807, 1, -1].sum() > 0", "integer overflow", id="a part of a sum"),
         pytest.param(f"{ATTRS}.model < 3", "no such overload", id="a text beside a number"),
         pytest.param(f'{ATTRS}.version == "1.10.0"', "no such overload", id="a version beside a text"),
         pytest.param(
