@@ -186,8 +186,12 @@ class Transport:
         active_config = await self._credentials.get_current_config()
         has_new_credentials = False
         for remaining_attempts in range(MAX_ATTEMPTS - 1, -1, -1):
-            is_retry, waited = remaining_attempts < MAX_ATTEMPTS - 1, await self._wait_for_rate_limit()
-            attempt = RequestAttempt(request.method, len(request.body or b""), is_retry, waited)
+            attempt = RequestAttempt(
+                request.method,
+                len(request.body or b""),
+                remaining_attempts < MAX_ATTEMPTS - 1,
+                await self._wait_for_rate_limit(),
+            )
             try:
                 async with self.pending.connection_limit:
                     await wait_for_turn()
@@ -205,24 +209,18 @@ class Transport:
                 has_new_credentials = True
                 active_config = await self._credentials.replace_rejected(active_config)
                 continue
-            wait = self._get_retry_wait(code, headers)
+            wait = (
+                parse_retry_after(headers.get("Retry-After"), self._clock.now()) if code == 429 or code >= 500 else None
+            )
             if wait is None or not remaining_attempts:
                 raise make_error_from_response(code, body)
             await self._sleep_with_jitter(wait)
         raise AssertionError("the last attempt returns or raises")
 
-    def _get_retry_wait(self, code: int, headers: Mapping[str, str]) -> float | None:
-        """Return the seconds to wait before a retry; None if the server does not ask for a retry."""
-        is_retryable = code == 429 or code >= 500
-        return parse_retry_after(headers.get("Retry-After"), self._clock.now()) if is_retryable else None
-
-    def _add_jitter(self, seconds: float) -> float:
-        """Add a random part to *seconds*, so that clients rejected together retry at different times."""
-        return seconds * (1.0 + _JITTER_FACTOR * self._jitter())
-
     async def _sleep_with_jitter(self, seconds: float) -> None:
+        """Sleep for *seconds* plus a random part, so that clients rejected together retry at different times."""
         with self.pending.exclude_request():
-            await asyncio.sleep(self._add_jitter(seconds))
+            await asyncio.sleep(seconds * (1.0 + _JITTER_FACTOR * self._jitter()))
 
     async def _wait_for_rate_limit(self) -> float:
         """Wait for our rate limit; return the seconds waited."""
@@ -251,8 +249,9 @@ class Transport:
     async def stream(self, request: Request, idle_timeout: float) -> AsyncIterator[aiohttp.ClientResponse]:
         """Open a watch, and yield its response; `content.iter_any()` yields the chunks of the body as they arrive.
 
-        Watches have no rate limit, and are not retried after a broken connection. After *idle_timeout* seconds without
-        data, the connection counts as dead.
+        Watches have no rate limit and are not retried, except after a 401.
+
+        After *idle_timeout* seconds without data, the connection counts as dead.
 
         Raises:
             ApiError: a failure status, or no response.
@@ -262,22 +261,15 @@ class Transport:
         """
         active_config = await self._credentials.get_current_config()
         timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT, sock_read=idle_timeout)
-        has_new_credentials = False
-        for remaining_attempts in range(MAX_ATTEMPTS - 1, -1, -1):
-            attempt = RequestAttempt(request.method, 0, is_retry=remaining_attempts < MAX_ATTEMPTS - 1)
+        for is_retry in (False, True):
+            attempt = RequestAttempt(request.method, 0, is_retry=is_retry)
             async with self._open_response(request, active_config, timeout, attempt, stream=True) as response:
                 if response.status < 300:
                     yield response
                     return
-                code, body = response.status, await read_body(response, MAX_RESPONSE_BYTES)
-            if code == 401 and not has_new_credentials:
-                has_new_credentials = True
-                active_config = await self._credentials.replace_rejected(active_config)
-                continue
-            wait = self._get_retry_wait(code, response.headers)
-            if wait is None or not remaining_attempts:
-                raise make_error_from_response(code, body)
-            await asyncio.sleep(self._add_jitter(wait))
+                if response.status != 401 or is_retry:
+                    raise make_error_from_response(response.status, await read_body(response, MAX_RESPONSE_BYTES))
+            active_config = await self._credentials.replace_rejected(active_config)
 
     @asynccontextmanager
     async def _open_response(

@@ -20,7 +20,6 @@ from tests.unit.client.scripted_server import (
     Reply,
     ScriptedResponse,
     ScriptedServer,
-    Stream,
     failure_reply,
     open_transport,
 )
@@ -69,26 +68,6 @@ def test_fault_12_a_request_is_retried_after_retry_after(first: Reply, waited: f
             start_time = current_loop().time()
             await transport.call(request_)
             assert current_loop().time() - start_time == pytest.approx(waited)
-
-    run(main())
-
-
-def test_fault_12_a_watch_is_retried_after_retry_after() -> None:
-    """After a restart, the API server rejects watches until its watch cache is filled."""
-
-    async def main() -> None:
-        async with ScriptedServer() as server, open_transport(server) as transport:
-            rejection = failure_reply(429, headers={"Retry-After": "1"})
-            server.respond("GET /api/v1/pods", rejection, rejection, Stream((b"event",)))
-            start_time = current_loop().time()
-            async with transport.stream(GET, 60.0) as response:
-                assert await anext(response.content.iter_any()) == b"event"
-            assert current_loop().time() - start_time == pytest.approx(2.0)
-            server.respond("GET /api/v1/pods", *[rejection] * 11)
-            with pytest.raises(errors.TooManyRequestsError):
-                async with transport.stream(GET, 60.0):
-                    pass
-            assert len(server.requests) == 14
 
     run(main())
 
