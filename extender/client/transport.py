@@ -205,7 +205,7 @@ class Transport:
                 continue
             if code < 300:
                 return body
-            if code == 401 and not has_new_credentials:
+            if code == 401 and not has_new_credentials and remaining_attempts:
                 has_new_credentials = True
                 active_config = await self._credentials.replace_rejected(active_config)
                 continue

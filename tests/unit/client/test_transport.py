@@ -72,6 +72,17 @@ def test_fault_12_a_request_is_retried_after_retry_after(first: Reply, waited: f
     run(main())
 
 
+def test_a_token_that_is_rejected_at_the_last_attempt_is_an_error() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            busy = [failure_reply(429, headers={"Retry-After": "1"})] * 10
+            server.respond("GET /api/v1/pods", *busy, failure_reply(401))
+            with pytest.raises(errors.UnauthorizedError):
+                await transport.call(GET)
+
+    run(main())
+
+
 def test_fault_12_retry_after_may_be_a_date() -> None:
     async def main() -> None:
         async with ScriptedServer() as server, open_transport(server) as transport:
