@@ -71,6 +71,9 @@ class NodeSampler:
         The masks *allowed_mask* (nodes that PreFilter allows) and *feasible* (nodes that pass all filters), and both
         results are bool with shape (number of nodes,). The search stops after *num_nodes_to_find* feasible nodes.
         """
+        if not feasible.any():  # all allowed nodes are examined, in any order: to make the order takes 10 ms
+            self.next_start_index = (self.next_start_index + int(np.count_nonzero(allowed_mask))) % len(snapshot)
+            return feasible, allowed_mask
         order = np.roll(order_rows_by_zone(snapshot), -self.next_start_index)
         order = order[allowed_mask[order]]
         feasible_counts = np.cumsum(feasible[order])

@@ -69,3 +69,14 @@ def test_a_search_that_never_finds_enough_examines_all_nodes() -> None:
 
     assert np.flatnonzero(sampled).tolist() == [0]
     assert examined.all()
+
+
+def test_a_search_without_feasible_nodes_examines_the_allowed_nodes_and_moves_by_their_number() -> None:
+    snapshot = make_cluster(*(make_node(f"n{i}") for i in range(3))).snapshot()
+    allowed = np.array([True, False, True])
+    sampler = NodeSampler(next_start_index=2)
+
+    sampled, examined = sampler.sample(snapshot, allowed, np.zeros(3, dtype=np.bool_), 2)
+
+    assert (sampled.tolist(), examined.tolist()) == ([False, False, False], [True, False, True])
+    assert sampler.next_start_index == 1
