@@ -245,7 +245,7 @@ def _find_duplicate_keys(node: yaml.Node, path: str, errors: list[FieldError], v
             _find_duplicate_keys(value, key_path, errors, visited_ids)
 
 
-def _iterate_keys(mapping: yaml.MappingNode) -> Iterator[Any]:
+def _iterate_keys(mapping: yaml.MappingNode, outer: tuple[yaml.MappingNode, ...] = ()) -> Iterator[Any]:
     """Yield the keys of a mapping and of the mappings that its keys `<<` merge. Upstream lets none replace another.
 
     Source: go.yaml.in/yaml/v2, decode.go, mapping and merge.
@@ -256,7 +256,9 @@ def _iterate_keys(mapping: yaml.MappingNode) -> Iterator[Any]:
             continue
         for merged in value.value if isinstance(value, yaml.SequenceNode) else [value]:
             if isinstance(merged, yaml.MappingNode):
-                yield from _iterate_keys(merged)
+                if merged is mapping or merged in outer:
+                    raise _make_yaml_error(key, "the anchor's value contains itself")
+                yield from _iterate_keys(merged, (*outer, mapping))
 
 
 def _build_json_object(pairs: list[tuple[str, object]]) -> _JsonObject:

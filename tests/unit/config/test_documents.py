@@ -93,6 +93,12 @@ def test_a_merged_key_cannot_be_replaced(mapping: str) -> None:
     assert errors[0].message.startswith('duplicate field "a" (line ')
 
 
+def test_a_mapping_cannot_merge_itself() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_document(b"a: &a {<<: *a, x: 1}\n", "f")
+    assert str(caught.value) == "f: line 1, column 8: the anchor's value contains itself"
+
+
 def test_a_json_syntax_error_is_reported_in_terms_of_json() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_document(b'{"a" 1}', "f")
