@@ -5,6 +5,7 @@ A value is interned when it is first needed. Ids are never reused, so the tables
 """
 
 from collections.abc import Callable, Hashable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
@@ -30,7 +31,7 @@ class PodLabels:
     """The namespace of a pod and its labels. Equal `PodLabels` are the same object (see `Symbols`).
 
     Attributes:
-        labels: the labels, which are those of a pod; do not modify them.
+        labels: the labels, which are those of a pod; read-only.
     """
 
     __slots__ = ("__weakref__", "labels", "namespace")
@@ -138,5 +139,5 @@ class Symbols:
         sorted_labels = tuple(sorted(labels.items()))
         pod_labels = self._pod_labels.get((namespace, sorted_labels))
         if pod_labels is None:
-            pod_labels = self._pod_labels[namespace, sorted_labels] = PodLabels(namespace, labels)
+            pod_labels = self._pod_labels[namespace, sorted_labels] = PodLabels(namespace, MappingProxyType(labels))
         return pod_labels

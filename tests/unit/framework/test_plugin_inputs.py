@@ -362,3 +362,12 @@ def test_the_positions_of_the_state_are_those_of_the_protocols() -> None:
         "post_bind": 2,
         "events_to_register": None,
     }
+
+
+def test_the_labels_that_pods_share_cannot_be_changed() -> None:
+    cluster = make_attacked_cluster()
+    snapshot = cluster.cache.snapshot()
+    pod = snapshot.make_pod_info(cluster.pod("web"))
+    for signature in (pod.signature, PROBE.pre_enqueue(pod, snapshot).signature):
+        with pytest.raises(TypeError):
+            write(signature.pod_labels.labels)
