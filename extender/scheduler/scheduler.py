@@ -47,11 +47,11 @@ PriorityQueue.flushUnschedulablePodsLeftover (1.36).
 _MIN_WAIT_SECONDS = 0.001
 """Shortest wait for a flush. A timer may fire a moment early, and the loop must not turn until the clock has moved."""
 
-_LONG_ATTEMPT_SECONDS, _PAUSE_SHARE = 1.0, 0.1
-"""Duration of an attempt after which the loop pauses, and the length of the pause as a share of the duration.
+_LONG_ATTEMPT_SECONDS, _PAUSE_SHARE, _MAX_PAUSE_SECONDS = 1.0, 0.1, 1.0
+"""Duration of an attempt after which the loop pauses, the pause as a share of the duration, and the longest pause.
 
-An attempt blocks the event loop, up to the `filterTimeout` of DynamicResources, which is the deadline for a renewal of
-the lease, too. So the handshake of a health probe and the renewal of the lease must end in the pause.
+An attempt may block the event loop, up to the `filterTimeout` of DynamicResources, which is the deadline for a renewal
+of the lease, too. So the handshake of a health probe and the renewal of the lease must end in the pause.
 """
 
 
@@ -85,7 +85,8 @@ class Scheduler(EventHandler):
                     self.run_periodic_tasks()
                 # Watches, probes, and the bindings of resumed pods run now.
                 seconds = now - start
-                await asyncio.sleep(seconds * _PAUSE_SHARE if seconds >= _LONG_ATTEMPT_SECONDS else 0)
+                pause = min(seconds * _PAUSE_SHARE, _MAX_PAUSE_SECONDS) if seconds >= _LONG_ATTEMPT_SECONDS else 0
+                await asyncio.sleep(pause)
                 await wait_for_turn()
                 start = self._context.clock.monotonic()
             seconds_to_flush = self._next_backoff_flush - self._context.clock.monotonic()
