@@ -79,10 +79,8 @@ class DeviceShares:
         self._sync()
         taken: dict[_DeviceKey, int] = {}
         for result in results:
-            resource, device = (
-                self._resources.get(result.driver),
-                self._devices.get((result.driver, result.pool, result.device)),
-            )
+            resource = self._resources.get(result.driver)
+            device = self._devices.get((result.driver, result.pool, result.device))
             if resource is None or device is None or result.admin_access:
                 continue
             consumed = result.consumed_capacity.get(resource)
