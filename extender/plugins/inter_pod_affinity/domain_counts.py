@@ -31,16 +31,6 @@ class TopologyToMatchedTermCount:
         self._owned_keys: set[str] = set()
         self.deltas_by_row: Mapping[str, IntArray] = {}
 
-    def add(self, key: str, counts: IntArray) -> None:
-        """Add *counts* to the counts of topology key *key*: int64, indexed by value id."""
-        current_counts = self._counts.get(key)
-        if current_counts is None:
-            self._counts[key] = counts
-            return
-        size = max(len(current_counts), len(counts))
-        self._counts[key] = widen(current_counts, size) + widen(counts, size)
-        self._owned_keys.add(key)
-
     def update(self, key: str, value_id: int, delta: int) -> None:
         """Add *delta* to the count of domain (*key*, *value_id*). Do nothing if *value_id* is ABSENT."""
         if value_id == ABSENT:

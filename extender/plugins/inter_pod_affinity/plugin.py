@@ -130,15 +130,18 @@ class InterPodAffinity:
         if not terms.required_affinity and not terms.required_anti_affinity and existing_anti_affinity_counts.is_empty:
             return SKIP
         compiled_terms = compile_terms(pod, self._release)
-        affinity_counts, anti_affinity_counts = TopologyToMatchedTermCount(), TopologyToMatchedTermCount()
+        affinity_counts = TopologyToMatchedTermCount()
         if compiled_terms.affinity_matcher is not None:
             pod_counts = snapshot.pod_counts(compiled_terms.affinity_matcher)
-            for key in compiled_terms.affinity_keys:
-                affinity_counts.add(key, snapshot.counts_by_domain(pod_counts, key))
-        for term, matcher in compiled_terms.anti_affinity_matchers:
-            anti_affinity_counts.add(
-                term.topology_key, snapshot.counts_by_domain(snapshot.pod_counts(matcher), term.topology_key)
+            affinity_counts = TopologyToMatchedTermCount(
+                snapshot.sum_by_domain((key, pod_counts, 1) for key in compiled_terms.affinity_keys)
             )
+        anti_affinity_counts = TopologyToMatchedTermCount(
+            snapshot.sum_by_domain(
+                (term.topology_key, snapshot.pod_counts(matcher), 1)
+                for term, matcher in compiled_terms.anti_affinity_matchers
+            )
+        )
         return PreFilterResult(
             state=PreFilterState(affinity_counts, anti_affinity_counts, existing_anti_affinity_counts)
         )

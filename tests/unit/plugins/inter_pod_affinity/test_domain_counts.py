@@ -15,18 +15,15 @@ def view_zones(*zones: str) -> NodeView:
     return view
 
 
-def test_counts_of_one_key_add_up() -> None:
-    counts = TopologyToMatchedTermCount()
-    counts.add("zone", np.array([1, 0], dtype=np.int64))
-    counts.add("zone", np.array([1, 0, 4], dtype=np.int64))
+def test_each_node_has_the_count_of_its_domain_with_which_the_counts_begin() -> None:
+    counts = TopologyToMatchedTermCount({"zone": np.array([2, 0, 4], dtype=np.int64)})
     assert counts.get_counts_by_node(view_zones("east", "north", "west"), "zone").tolist() == [2, 0, 4]
     assert (counts.topology_keys, counts.is_empty) == (("zone",), False)
 
 
 def test_an_update_does_not_write_to_the_shared_array() -> None:
     shared = np.array([1], dtype=np.int64)
-    counts = TopologyToMatchedTermCount()
-    counts.add("zone", shared)
+    counts = TopologyToMatchedTermCount({"zone": shared})
     counts.update("zone", 0, -1)
     assert (counts.is_empty, shared.tolist()) == (True, [1])
 
@@ -59,8 +56,8 @@ def test_nodes_get_the_count_of_their_domain_and_0_without_the_label() -> None:
 
 
 def test_each_row_has_only_its_own_change_of_the_count_of_its_domain() -> None:
-    view, counts = view_zones("east", "north", "west"), TopologyToMatchedTermCount()
-    counts.add("zone", np.array([1, 0, 4], dtype=np.int64))
+    view = view_zones("east", "north", "west")
+    counts = TopologyToMatchedTermCount({"zone": np.array([1, 0, 4], dtype=np.int64)})
 
     changed = counts.clone()
     changed.deltas_by_row = {"zone": np.array([-1, 2, -1], dtype=np.int64)}
@@ -71,8 +68,8 @@ def test_each_row_has_only_its_own_change_of_the_count_of_its_domain() -> None:
 
 
 def test_each_row_finds_whether_its_own_change_empties_all_domains() -> None:
-    view, counts = view_zones("east", "north", "west"), TopologyToMatchedTermCount()
-    counts.add("zone", np.array([1, 0, 0], dtype=np.int64))
+    view = view_zones("east", "north", "west")
+    counts = TopologyToMatchedTermCount({"zone": np.array([1, 0, 0], dtype=np.int64)})
     assert counts.is_empty_by_node(view) is False
 
     counts.deltas_by_row = {"zone": np.array([-1, 0, 1], dtype=np.int64)}
