@@ -33,8 +33,9 @@ _VERBS = (
     Flag("prioritize-verb", STRING, "prioritize", "Path of prioritize, as in prioritizeVerb; empty: not served."),
     Flag("preempt-verb", STRING, "preempt", "Path of preempt, as in preemptVerb; empty: not served."),
     Flag("bind-verb", STRING, "bind", "Path of bind, as in bindVerb; only for a live cluster; empty: not served."),
-    Flag("score-range", STRING, ScoreRange.TEN.value, "Scores of prioritize: 0-10 as kube-scheduler "
-         "expects them, or raw: the totals of the profile."),
+    Flag("score-range", STRING, ScoreRange.TEN.value, "Scores of prioritize: 0-10: kube-scheduler's "
+         "range; relative: the same minus the commonest score, without the nodes that then have 0, which is faster; "
+         "raw: the totals of the profile."),
     Flag("filter-answer", STRING, FilterAnswer.FEASIBLE.value, "Nodes in the answer of filter: feasible: all nodes "
          "that fit; best: only the node that the profile would select. kube-scheduler then neither scores nodes nor "
          "calls prioritize; the pod is assumed on the node until its binding is seen."),

@@ -253,7 +253,7 @@ def _validate_flags(parsed: ParsedFlags) -> Iterator[FieldError]:
     yield from _validate_ui(parsed)
     yield from _validate_filter_answer(parsed)
     if parsed["score-range"] not in _SCORE_RANGES:
-        yield FieldError("--score-range", f'unknown "{parsed["score-range"]}"; want {" or ".join(_SCORE_RANGES)}')
+        yield FieldError("--score-range", f'unknown "{parsed["score-range"]}"; want one of {", ".join(_SCORE_RANGES)}')
     if parsed["logging-format"] not in {"text", "json"}:
         yield FieldError("--logging-format", f'unsupported log format "{parsed["logging-format"]}"; want text or json')
     for path in parsed["authorization-always-allow-paths"]:

@@ -140,9 +140,8 @@ class DecisionLog:
                     }
                     for plugin, entry in plugins.items()
                 }
-                scored_nodes.append(
-                    {"node": name, "score": scores[name], "total": int(totals[index]), "plugins": plugin_scores}
-                )
+                score, total = scores.get(name, 0), int(totals[index])
+                scored_nodes.append({"node": name, "score": score, "total": total, "plugins": plugin_scores})
             return {"profile": profile, "scores": sorted(scored_nodes, key=lambda entry: -entry["total"])}
 
         self.add(

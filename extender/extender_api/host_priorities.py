@@ -14,7 +14,7 @@ class HostPriorities:
 
     Attributes:
         node_names: the nodes in the order of the request.
-        order: their positions in `node_names`, best first; int64, shape (number of nodes,).
+        order: the positions of the listed nodes in `node_names`, best first; int64, shape (number of listed nodes,).
         scores: the scores in the order of `order`, int64.
 
     Source: kube-scheduler/extender/v1/types.go, HostPriorityList (1.36).

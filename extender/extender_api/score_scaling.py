@@ -15,6 +15,10 @@ them to its own totals. Totals are scaled to such scores as follows:
 
 The response lists the nodes best first, by total; so nodes that share a score are still in order.
 
+In the relative mode the commonest score is subtracted from all scores, and nodes whose score is then 0 are left out of
+the response. kube-scheduler counts 0 for them, so it compares totals with the same differences as before. But it draws
+a random number only for the nodes in the response, so the others lose ties against these.
+
 In the raw mode scores are the totals themselves, and 0 for rejected nodes. It is for callers that scale totals
 themselves. kube-scheduler does not check the range, so raw totals would outweigh kube-scheduler's totals.
 
@@ -39,6 +43,7 @@ class ScoreRange(Enum):
     """The score range of prioritize."""
 
     TEN = "0-10"
+    RELATIVE = "relative"
     RAW = "raw"
 
 

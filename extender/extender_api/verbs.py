@@ -294,6 +294,9 @@ class Verbs:
             scores[:scored_count] = scored_totals
         else:
             scores[:scored_count] = scale_totals(scored_totals, 0 if scored_count == len(totals) else 1)
+        if self.score_range is ScoreRange.RELATIVE and len(scores):
+            scores -= np.bincount(scores).argmax()
+            best_first, scores = best_first[scores != 0], scores[scores != 0]
         self.metrics.observe_nodes("prioritize", len(totals), scored_count, requested_nodes.unknown_count)
         return HostPriorities(requested_nodes.node_names, best_first, scores)
 

@@ -9,7 +9,8 @@ the median ratios to kube-scheduler in the same turn. The schedulers:
 - `ours`: `extender schedule`
 - `kube`: kube-scheduler
 - `called`: kube-scheduler with `extender serve` as its extender for filter and prioritize, by node names
-- `best`: the same with `extender serve --filter-answer=best`
+- `relative`: as `called`, with `extender serve --score-range=relative`
+- `best`: as `called`, with `extender serve --filter-answer=best`
 - `handed`: as `best`, but kube-scheduler does not run InterPodAffinity, PodTopologySpread and its Score plugins
 - `full`: as `handed`, and kube-scheduler sends all nodes
 - `echo-called`, `echo-best`, `echo-handed`: the same calls to an extender that decides nothing (`tests/bench/echo.py`)
@@ -37,7 +38,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.process import Process, free_ports
 from tests.controlplane.programs import make_extender_command
 
-SCHEDULERS = ("ours", "kube", "called", "best", "handed", "full", "echo-called", "echo-best", "echo-handed")
+SCHEDULERS = ("ours", "kube", "called", "relative", "best", "handed", "full", "echo-called", "echo-best", "echo-handed")
 HANDED_OVER = yaml.safe_load(
     (Path(__file__).resolve().parents[2] / "scheduler-config" / "handed-over.yaml").read_text()
 )["profiles"]
@@ -71,7 +72,9 @@ def start(plane: ControlPlane, scheduler_name: str) -> tuple[Process, list[Proce
 def _start_extender(plane: ControlPlane, way: str, port: int) -> Process:
     """Start `extender serve`, and wait until it has read the cluster."""
     command = make_extender_command("serve", f"--kubeconfig={plane.write_kubeconfig()}", f"--port={port}")
-    if way != "called":
+    if way == "relative":
+        command.append("--score-range=relative")
+    elif way != "called":
         command.append("--filter-answer=best")
     process = plane.start_program(command, "extender")
     process.wait_for_output("the cache of the extender is synced", 60)

@@ -81,16 +81,20 @@ def test_pods_are_assigned_to_the_chosen_nodes_and_prioritize_is_not_called(
         assert count_event(extender, "expired") == 0
 
 
+@pytest.mark.parametrize("flags", [FLAGS, ("--score-range=relative",)], ids=["best node", "relative scores"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_two_hundred_different_pods_are_assigned_to_a_node_with_the_highest_total(
-    control_plane: ControlPlane, cluster: ApiClient, seed: int
+    control_plane: ControlPlane, cluster: ApiClient, seed: int, flags: tuple[str, ...]
 ) -> None:
-    """kube-scheduler sends all nodes. A rejected pod is deleted, so that it is not requeued."""
+    """kube-scheduler sends all nodes. A rejected pod is deleted, so that it is not requeued.
+
+    With relative scores, kube-scheduler adds our scores to its own. Both have the same order, so the sum has it too.
+    """
     for obj in [*mixed_cluster.make_namespaces_and_workloads(), *mixed_cluster.make_nodes()]:
         cluster.create(obj)
     scheduler, differences, placed = OfflineScheduler(), [], 0
     other_lists = list_objects(cluster, [kind for kind in RESOURCES if kind != "Pod"])
-    extender = ExtenderProcess(control_plane, more_flags=FLAGS)
+    extender = ExtenderProcess(control_plane, more_flags=flags)
     configuration = {"percentageOfNodesToScore": 100, "extenders": [extender.configuration_entry()]}
     control_plane.start_kube_scheduler(configuration)
     for manifest in mixed_cluster.make_pods(seed):

@@ -263,6 +263,30 @@ def test_the_raw_mode_returns_totals() -> None:
     assert scores(tested_verbs, args_by_name("n1", "n2", "n3")) == [("n2", 90), ("n1", 20), ("n3", 0)]
 
 
+def make_relative_verbs(*plugins: Any) -> Verbs:
+    return make_verbs(*plugins, score_range=ScoreRange.RELATIVE)
+
+
+def test_relative_scores_leave_out_the_commonest_score_and_are_differences_from_it() -> None:
+    tested_verbs = make_relative_verbs(FixedScore({"n1": 20, "n2": 90, "n3": 55, "n4": 55}))
+    assert scores(tested_verbs, args_by_name("n1", "n2", "n3", "n4")) == [("n2", 5), ("n1", -5)]
+    (decision,) = tested_verbs.decision_log.get_decisions(WEB.key)
+    logged = [(node["node"], node["score"]) for node in decision["scores"]]
+    assert logged == [("n2", 5), ("n3", 0), ("n4", 0), ("n1", -5)]
+
+
+def test_relative_scores_of_equal_nodes_are_an_empty_list() -> None:
+    assert scores(make_relative_verbs(FixedScore({"n1": 20, "n2": 20})), args_by_name("n1", "n2")) == []
+    assert scores(make_relative_verbs(FixedScore({"n1": 20})), args_by_name()) == []
+
+
+def test_relative_scores_of_infeasible_nodes_are_the_lowest() -> None:
+    tested_verbs = make_relative_verbs(
+        FixedScore({"n1": 20, "n3": 90, "n4": 20}), RejectingFilter({Reason("no"): ["n2"]})
+    )
+    assert scores(tested_verbs, args_by_name("n1", "n2", "n3", "n4")) == [("n3", 9), ("n2", -1)]
+
+
 def test_a_rejected_pod_gives_every_node_zero() -> None:
     tested_verbs = make_verbs(RejectingPreFilter(Status(Code.UNRESOLVABLE, ("no",))), FixedScore({"n1": 20}))
     assert scores(tested_verbs, args_by_name("n1", "n2")) == [("n1", 0), ("n2", 0)]
