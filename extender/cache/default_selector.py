@@ -36,9 +36,10 @@ def determine_default_selector(pod: PodInfo, snapshot: Snapshot) -> Selector:
     return cached_selector.selector
 
 
-def get_last_default_selector(pod: PodInfo) -> Selector:
-    """Return the last result of `determine_default_selector` for the signature of *pod*, or an empty selector."""
-    return pod.signature.get_or_create(_CACHE_KEY, _CachedSelector).selector
+def get_last_default_selector(pod: PodInfo) -> Selector | None:
+    """Return the last result of `determine_default_selector` for the signature of *pod*; None without a result."""
+    cached_selector = pod.signature.get_or_create(_CACHE_KEY, _CachedSelector)
+    return cached_selector.selector if cached_selector.revisions else None
 
 
 def _compute_default_selector(pod: PodInfo, snapshot: Snapshot) -> Selector:

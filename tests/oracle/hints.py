@@ -10,6 +10,7 @@ from extender.api.kinds.devices import DeviceClass
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import CompositePodGroup, PodGroup
 from extender.cache.cache import Cache
+from extender.cache.default_selector import determine_default_selector
 from extender.cache.device_classes import map_resources_to_device_classes
 from extender.config.feature_gates import FeatureGates
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
@@ -38,6 +39,7 @@ def ask_hints(
         for event in events:
             for pod in _select_pods(change, event, pods):
                 pod_info = snapshot.make_pod_info(pod)
+                determine_default_selector(pod_info, snapshot)  # as in the attempt that rejected the pod
                 for plugin, registrations in registered.items():
                     for registration in registrations:
                         if registration.matches(event):

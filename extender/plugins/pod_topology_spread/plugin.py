@@ -148,10 +148,8 @@ class PodTopologySpread:
 
     # -- constraints
 
-    def _get_constraints(self, pod: PodInfo, snapshot: Snapshot | None, action: str) -> tuple[SpreadConstraint, ...]:
+    def _get_constraints(self, pod: PodInfo, snapshot: Snapshot, action: str) -> tuple[SpreadConstraint, ...]:
         """Return the pod's constraints with *action*, or the default constraints if it has none.
-
-        Without *snapshot*, which has the services and the controller of the pod, its last computed selector is used.
 
         Raises:
             ValueError: a label selector is invalid.
@@ -163,7 +161,22 @@ class PodTopologySpread:
             return self._compile_constraints(pod, pod.spec.topology_spread_constraints, action, None)
         if action not in self._default_actions:
             return ()
-        selector = determine_default_selector(pod, snapshot) if snapshot else get_last_default_selector(pod)
+        return self._make_default_constraints(pod, action, determine_default_selector(pod, snapshot))
+
+    def _get_last_constraints(self, pod: PodInfo) -> tuple[SpreadConstraint, ...] | None:
+        """Return the hard constraints of the last attempt; None if the pod changed since and needs default constraints.
+
+        Raises:
+            ValueError: a label selector is invalid.
+        """
+        if pod.spec.topology_spread_constraints:
+            return self._compile_constraints(pod, pod.spec.topology_spread_constraints, DO_NOT_SCHEDULE, None)
+        if DO_NOT_SCHEDULE not in self._default_actions:
+            return ()
+        selector = get_last_default_selector(pod)
+        return None if selector is None else self._make_default_constraints(pod, DO_NOT_SCHEDULE, selector)
+
+    def _make_default_constraints(self, pod: PodInfo, action: str, selector: Selector) -> tuple[SpreadConstraint, ...]:
         if selector.is_empty:
             return ()
         return self._compile_constraints(pod, self._default_constraints, action, selector)
@@ -357,10 +370,12 @@ class PodTopologySpread:
         )
 
     def _is_schedulable_after_pod_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
-        return is_schedulable_after_pod_change(pod, event, self._get_constraints(pod, None, DO_NOT_SCHEDULE))
+        constraints = self._get_last_constraints(pod)
+        return QueueingHint.QUEUE if constraints is None else is_schedulable_after_pod_change(pod, event, constraints)
 
     def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
-        return is_schedulable_after_node_change(event, self._get_constraints(pod, None, DO_NOT_SCHEDULE))
+        constraints = self._get_last_constraints(pod)
+        return QueueingHint.QUEUE if constraints is None else is_schedulable_after_node_change(event, constraints)
 
 
 def _find_rejections(nodes: NodeView, state: PreFilterState) -> list[Rejection]:

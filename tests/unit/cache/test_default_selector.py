@@ -81,8 +81,11 @@ def test_these_services_and_owners_do_not_count(pod: Any, objects: list[Any]) ->
 def test_the_selector_follows_the_objects() -> None:
     cache = make_cluster()
     pod = cache.snapshot().make_pod_info(make_pod(labels=LABELS))
-    assert determine_default_selector(pod, cache.snapshot()).is_empty
+    assert get_last_default_selector(pod) is None
+    empty = determine_default_selector(pod, cache.snapshot())
+    assert empty.is_empty
     cache.add_or_update_object(make_service({"app": "web"}))
-    assert get_last_default_selector(pod).is_empty
-    assert not determine_default_selector(pod, cache.snapshot()).is_empty
-    assert not get_last_default_selector(pod).is_empty
+    assert get_last_default_selector(pod) is empty
+    selector = determine_default_selector(pod, cache.snapshot())
+    assert not selector.is_empty
+    assert get_last_default_selector(pod) is selector

@@ -23,6 +23,12 @@ from tests.build import make_cluster, make_node, make_object, make_pod
 SKEWED = "node(s) didn't match pod topology spread constraints"
 MISSING_LABEL = "node(s) didn't match pod topology spread constraints (missing required label)"
 WEB = {"app": "web"}
+SERVICE = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"selector": WEB},
+}
 
 
 def constraint(key: str = "zone", action: str = "DoNotSchedule", skew: int = 1, **more: Any) -> dict[str, Any]:
@@ -224,6 +230,30 @@ def test_changed_tolerations_requeue_only_a_pod_without_a_node(node: str, hint: 
     constraints = compile_constraints(new.spec.topology_spread_constraints, DO_NOT_SCHEDULE, "default", {}, gates)
 
     assert is_schedulable_after_pod_change(info, event, constraints) is hint
+
+
+@pytest.mark.parametrize(("is_changed", "hint"), [(False, QueueingHint.SKIP), (True, QueueingHint.QUEUE)])
+def test_every_event_requeues_a_changed_pod_with_default_constraints(is_changed: bool, hint: QueueingHint) -> None:
+    """kube-scheduler computes them for each event; here, the next attempt of a changed pod does."""
+    defaults = make_pod(spec=spread({"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": DO_NOT_SCHEDULE}))
+    options = PodTopologySpreadArgs(defaults.spec.topology_spread_constraints, "List")
+    plugin = PodTopologySpread(PluginArgs(options, FeatureGates()))
+    snapshot = make_cluster(make_object(SERVICE)).snapshot()
+    plugin.pre_filter(snapshot.make_pod_info(make_pod("waiting", labels=WEB)), snapshot)
+    waiting = make_pod("waiting", labels={**WEB, "new": "label"} if is_changed else WEB)
+    (node, other), info = (make_node("a"), make_pod("other", node="a")), snapshot.make_pod_info(waiting)
+    events = (
+        ClusterEvent(EventResource.NODE, ActionType.ADD, None, node),
+        ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, other, None),
+    )
+
+    assert [ask_hint(plugin, info, event) for event in events] == [hint, hint]
+
+
+def ask_hint(plugin: PodTopologySpread, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    (registration,) = (entry for entry in plugin.events_to_register() if entry.matches(event))
+    assert registration.hint is not None
+    return registration.hint(pod, event)
 
 
 def test_raw_scores_are_rounded_sums_of_weighted_pods(plugin: PodTopologySpread) -> None:
