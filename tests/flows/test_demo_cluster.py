@@ -1,12 +1,17 @@
 """The README's example cluster: every pending pod is pending for the reason in its comment."""
 
 import json
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.controlplane.process import free_ports
+from tests.doc_pages import EXTENDER, ROOT, PageRunner, parse_blocks, parse_steps
 
 DEMO = Path(__file__).resolve().parents[2] / "docs" / "examples" / "demo"
 FREE_GENERAL_NODES = [f"general-{zone}{number}" for zone in "ab" for number in (1, 2, 3)]
@@ -60,3 +65,17 @@ def test_the_readme_shows_the_output_of_the_commands() -> None:
     command = [sys.executable, str(DEMO / "refresh.py"), "--check"]
     result = subprocess.run(command, check=False, capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_the_verbs_answer_the_file_of_the_demo_as_the_readme_shows(tmp_path: Path) -> None:
+    steps = parse_steps(parse_blocks(ROOT / "README.md"))
+    over_http = [step for step in steps if step.command.startswith("extender serve") or "body.json" in step.command]
+    assert len(over_http) == 4
+    shutil.copytree(DEMO, tmp_path, dirs_exist_ok=True)
+    programs = {"extender": EXTENDER, "cat": ("cat",), "curl": ("curl", "--noproxy", "*")}
+    runner = PageRunner(tmp_path, programs, {"8080": str(free_ports(1)[0])})
+    try:
+        for step in over_http:
+            runner.run_step(step, time.sleep)
+    finally:
+        runner.stop_background_processes()

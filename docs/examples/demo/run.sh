@@ -22,17 +22,17 @@ show() {
     "$@"
 }
 
-# fetch PATH [BODY]: GET, or POST with the JSON body; uses curl if it is installed.
+# fetch PATH [FILE]: GET, or POST with the JSON of the file; uses curl if it is installed.
 fetch() {
     if command -v curl >/dev/null 2>&1; then
-        set -- "$1" ${2+--header "Content-Type: application/json" --data "$2"}
+        set -- "$1" ${2+--header "Content-Type: application/json" --data "@$2"}
         path=$1
         shift
         curl --silent --show-error --fail --noproxy '*' "$@" "$address$path"
     else
         python -c 'import sys, urllib.request as r
 r.install_opener(r.build_opener(r.ProxyHandler({})))
-body = sys.argv[2].encode() if len(sys.argv) > 2 else None
+body = open(sys.argv[2], "rb").read() if len(sys.argv) > 2 else None
 print(r.urlopen(r.Request(sys.argv[1], body, {"Content-Type": "application/json"})).read().decode())' "$address$1" ${2+"$2"}
     fi
 }
@@ -64,13 +64,9 @@ until fetch /readyz >/dev/null 2>&1; do
     sleep 0.2
 done
 
-body='{"Pod": {"metadata": {"name": "trial", "namespace": "shop", "uid": "trial"},
-  "spec": {"containers": [{"name": "app", "image": "registry.example.com/shop/api:3.2",
-    "resources": {"requests": {"cpu": "750m", "memory": "1Gi"}}}]}},
-  "NodeNames": ["general-a1", "general-a3", "general-c1", "general-c3", "gpu-a1"]}'
-printf '\n$ cat body.json\n%s\n' "$body"
+show cat body.json
 for verb in filter prioritize; do
     printf '\n$ curl --json @body.json %s/%s\n' "$address" "$verb"
-    fetch "/$verb" "$body"
+    fetch "/$verb" body.json
     echo
 done
