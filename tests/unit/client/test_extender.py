@@ -224,3 +224,58 @@ def test_scores_are_rejected(body: bytes, message: str) -> None:
     with pytest.raises(ExtenderError) as caught:
         prioritize(body)
     assert str(caught.value) == f"invalid response: {message}"
+
+
+def call(verb: str, body: bytes, *, has_node_cache: bool = True) -> Any:
+    """Call filter, prioritize or preempt of an extender that responds with *body*; return the result."""
+    args = ExtenderArgs(POD, ["n1"], list)
+
+    async def main() -> Any:
+        async with ScriptedServer() as server:
+            verbs = {"filter_verb": "filter", "prioritize_verb": "prioritize", "preempt_verb": "preempt"}
+            config = Extender(url_prefix=server.url, node_cache_capable=has_node_cache, **verbs)
+            (extender,) = build_extenders([config])
+            server.respond(f"POST /{verb}", Reply(body=body))
+            try:
+                return await (extender.preempt(POD, {}) if verb == "preempt" else getattr(extender, verb)(args))
+            finally:
+                await extender.close()
+
+    return run(main())
+
+
+TOO_MANY_VALUES = {
+    "fields": ("filter", b"{" + b'"":1,' * 1_000_000 + b'"":1}', True, "invalid response: more than 1000000 values"),
+    "names": ("filter", b'{"NodeNames":[' + b"0," * 1_000_000 + b"0]}", True, "more than 1000000 values"),
+    "scores": ("prioritize", b"[" + b"null," * 1_000_000 + b"{}]", True, "more than 1000000 values"),
+    "scores that are null": ("prioritize", b"[" + b"null," * 100_000 + b"{}]", True, "more than 100000 scores"),
+    "nodes": ("filter", b'{"Nodes":{"items":[' + b"{}," * 100_000 + b"{}]}}", False, "more than 100000 nodes"),
+    "values of nodes": (
+        "filter",
+        b'{"Nodes":{"items":[' + b"0," * 4_000_000 + b"0]}}",
+        False,
+        "invalid response: more than 4000000 values",
+    ),
+    "victims": (
+        "preempt",
+        b'{"NodeNameToMetaVictims":{"n1":{"pods":[' + b"{}," * 50_000 + b"{}]}}}",
+        True,
+        "NodeNameToMetaVictims: more than 100000 values, and not in Go's form: ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("verb", "body", "has_node_cache", "message"), TOO_MANY_VALUES.values(), ids=TOO_MANY_VALUES)
+def test_a_response_with_too_many_values_is_rejected(
+    verb: str, body: bytes, has_node_cache: bool, message: str
+) -> None:
+    """Decoding 64 MiB of nulls would take minutes and gigabytes."""
+    with pytest.raises(ExtenderError) as caught:
+        call(verb, body, has_node_cache=has_node_cache)
+    assert message in str(caught.value)
+
+
+def test_invalid_utf_8_in_a_response_is_replaced() -> None:
+    """Source: Go 1.26, encoding/json/decode.go, unquoteBytes."""
+    result = call("filter", b'{"NodeNames":["n1"],"FailedNodes":{"n2":"no caf\xe9"}}')
+    assert (result.node_names, result.failed) == (["n1"], {"n2": "no caf\ufffd"})
