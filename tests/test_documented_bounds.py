@@ -50,7 +50,7 @@ from extender.extender_api.decision_log import DecisionLog
 from extender.framework import result_cache
 from extender.plugins.dynamic_resources.args import DynamicResourcesArgs
 from extender.preemption import extender_victims
-from extender.scheduler import attempt_history
+from extender.scheduler import attempt_history, failure_handler
 from extender.serving import authentication, http_protocol, http_server
 from extender.serving.rejection_log import RejectionLog
 from tests.doc_pages import DOCS, ROOT
@@ -177,6 +177,10 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "Logs of changed nodes and pods": {"131,072": (history._BLOCK_SIZE * history._MAX_BLOCKS, 131_072)},
     "Log of the written objects of one kind": {"8,192": (2 * object_store._MIN_RETAINED_KEYS, 8192)},
     "Cached results of plugins for nodes: of filters; of scores": {"48 MiB each": (result_cache._MAX_BYTES, 48 * MIB)},
+    "Message of a failed attempt, in the log and the pod's condition; error of an ignorable HTTP extender in the log": {
+        "1.5 MiB": (failure_handler.MAX_MESSAGE_LENGTH, 1.5 * MIB),
+        "1,000": (input_limits.MAX_MESSAGE_LENGTH, 1000),
+    },
     "Attempts that pages show": {
         "1,000": (attempt_history.MAX_ATTEMPTS, 1000),
         "16 KiB": (attempt_history.MAX_MESSAGE_LENGTH, 16 * KIB),

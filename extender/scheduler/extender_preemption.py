@@ -6,6 +6,7 @@ from random import Random
 
 from extender.api.extender_v1 import MetaVictims
 from extender.api.kinds.pod import Pod
+from extender.basics.input_limits import shorten
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.snapshot import Snapshot
 from extender.client.extender import HttpExtender, NodeVictims
@@ -29,7 +30,7 @@ def is_error_ignored(extender: HttpExtender, exception: ExtenderError) -> bool:
     pkg/scheduler/framework/preemption/preemption.go, Evaluator.callExtenders (1.36).
     """
     if extender.config.ignorable:
-        fields = {"extender": extender.name, "err": str(exception)}
+        fields = {"extender": extender.name, "err": shorten(str(exception))}
         log.info("Skipping extender as it returned error and has ignorable flag set", extra=fields)
     return extender.config.ignorable
 

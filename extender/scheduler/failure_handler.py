@@ -1,9 +1,11 @@
 """Handle a failed attempt: requeue the pod, record an event and patch the pod's status."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from extender.api.kinds.pod import Pod
 from extender.api.requests import is_resize_deferred
+from extender.basics.input_limits import shorten
 from extender.cache.pod_info import AssignedPodInfo
 from extender.client.events import truncate_note
 from extender.framework.events import ActionType, ClusterEvent, EventResource
@@ -15,6 +17,9 @@ from extender.scheduler.attempt_history import AttemptRecord
 from extender.scheduler.context import SchedulerContext
 from extender.scheduler.status_patches import make_pod_scheduled_patch
 from extender.scheduler.status_writer import write_pod_status
+
+MAX_MESSAGE_LENGTH: Final = 3 * 2**19
+"""The limit of the characters of a message: etcd limits a pod to 1.5 MiB, and an HTTP extender may send 64 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,8 @@ def handle_scheduling_failure(
     *start_time* is the start of the attempt, on the monotonic clock.
     """
     pod = queued_pod_info.pod_info.pod
-    status, message, nominated_node = failure.status, failure.status.message, failure.nominated_node
+    status, nominated_node = failure.status, failure.nominated_node
+    message = shorten(status.message, MAX_MESSAGE_LENGTH)
     is_rejected = status.is_rejected
     reason = "Unschedulable" if is_rejected else "SchedulerError"
     scheduler_name = pod.spec.scheduler_name

@@ -140,3 +140,18 @@ def test_a_timeout_of_zero_means_five_seconds() -> None:
 
     run_with_extenders(harness, [FILTER], test)
     assert [reason for _, reason, _ in harness.events.recorded] == ["Scheduled", "FailedScheduling"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"Error": "\u202e" * 2_000_000}, {"NodeNames": [], "FailedNodes": {"n1": "\u202e" * 2_000_000}}],
+    ids=["an error", "a reason"],
+)
+def test_a_message_that_no_pod_can_have_is_cut(answer: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    """Without a limit, one line of the log takes seconds, and etcd rejects the condition."""
+    harness, _ = attempt(FILTER, Reply(body=answer))
+    (patch,) = harness.api.calls_to("status")
+    assert len(patch.body["status"]["conditions"][0]["message"]) < 1_600_000
+    attempt({**FILTER, "ignorable": True}, Reply(body=answer))
+    assert all(len(str(vars(record).get("err"))) < 1_600_000 for record in caplog.records)
+    assert any("\u202e" in str(vars(record).get("err")) for record in caplog.records) == ("Error" in answer)
