@@ -108,6 +108,8 @@ async def run_binding_cycle(context: SchedulerContext, task: BindingTask) -> Non
         fail_binding(context, task, error_status(f"{type(error).__name__}: {error}"))
     finally:
         context.pre_bind_cancel_functions.pop(uid, None)
+        if task.waiting_pod is not None and task.waiting_pod.reject("", "the binding cycle ended"):
+            context.wake()  # PreBindPreFlight failed, so nothing waits for the decision any more
 
 
 async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:

@@ -275,3 +275,31 @@ def test_all_pre_bind_plugins_run_if_pods_are_not_nominated_for_their_binding(
 
     assert calls == expected_calls
     assert [api_call.subresource for api_call in harness.api.calls] == ["binding"]
+
+
+class FailsOnce:
+    """Waits on Permit and fails in PreBindPreFlight at its first attempt, and at no other."""
+
+    name = "FailsOnce"
+
+    def __init__(self) -> None:
+        self.permits, self.pre_flights = [WAIT], [Status(Code.ERROR, ("the device is busy",))]
+
+    def permit(self, *_: Any) -> PermitResult:
+        return self.permits.pop() if self.permits else PermitResult()
+
+    def pre_bind_pre_flight(self, *_: Any) -> PreBindPreFlightResult | Status:
+        return self.pre_flights.pop() if self.pre_flights else PreBindPreFlightResult(skip=True)
+
+    def pre_bind(self, *_: Any) -> ApiPlan:
+        return ApiPlan()
+
+
+def test_a_pod_no_longer_waits_on_permit_after_its_pre_flight_failed() -> None:
+    harness = SchedulerHarness(make_node("n1"), profile=make_profile(FailsOnce(), DefaultBinder()))
+    pod = make_pod("web")
+    harness.create(pod)
+    harness.run(turns=2)
+
+    assert harness.node_of(pod) == "n1"
+    assert len(harness.context.waiting_pods) == 0
