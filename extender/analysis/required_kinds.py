@@ -172,3 +172,12 @@ def format_missing_kinds(missing_kinds: Collection[str], unreadable_kinds: Mappi
     if unrecorded_plurals:
         lines.insert(0, f'not recorded: {unrecorded_plurals}; the command "record" records all kinds')
     return lines
+
+
+def describe_missing_budgets(recorded_kinds: Collection[str], unreadable_kinds: Mapping[str, str]) -> str:
+    """Return a note for an answer with evictions if the disruption budgets were not read; empty if they were."""
+    if "PodDisruptionBudget" in recorded_kinds:
+        return ""
+    reason = unreadable_kinds.get("PodDisruptionBudget")
+    cause, advice = ("not readable", reason) if reason else ("not recorded", 'the command "record" records all kinds')
+    return f"{cause}: poddisruptionbudgets; evictions are answered as if there were none; {advice}"

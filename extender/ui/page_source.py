@@ -161,6 +161,10 @@ class PageSource:
         totals: Sequence[Mapping[str, Any]] = self._get_state().cluster_values["totals"]
         return totals
 
+    def describe_missing_budgets(self) -> str:
+        """Return a note if the disruption budgets are not recorded. A live cluster's are a line of `list_problems`."""
+        return ""
+
     def list_problems(self) -> Sequence[str]:
         """Return a line for each right that is missing and each watch that is lost; none while all is well."""
         return self._access.list_problems()

@@ -6,6 +6,7 @@ from extender.analysis.explain import PodExplainer, PodReport
 from extender.analysis.pending_pods import find_pods, list_pods_of_other_schedulers
 from extender.analysis.pod_selection import ALL_PENDING_PODS
 from extender.analysis.recorded_cluster import Recording, load_cache
+from extender.analysis.required_kinds import describe_missing_budgets
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cycle.plugin_runtime import PluginRuntime
@@ -47,6 +48,10 @@ class RecordedSource(PageSource):
     def list_pods(self) -> Iterable[Pod]:
         """Return all pods, also those that have finished, and those of all schedulers."""
         return (obj for obj in self._recording.objects if isinstance(obj, Pod))
+
+    def describe_missing_budgets(self) -> str:
+        """Return a note if the disruption budgets are not recorded; see `PageSource`."""
+        return describe_missing_budgets(self._recording.recorded_kinds, self._recording.unreadable_kinds)
 
     def fork_cache(self) -> Cache:
         """Return a copy of the cluster that may be changed. It has the pods of all schedulers."""

@@ -9,7 +9,7 @@ import msgspec
 
 from extender.analysis.pod_selection import PodSelection
 from extender.analysis.recorded_cluster import Recording, parse_recording
-from extender.analysis.required_kinds import get_plural
+from extender.analysis.required_kinds import describe_missing_budgets, get_plural
 from extender.analysis.text_table import format_amount, format_count, format_percent, format_table
 from extender.analysis.utilization import PODS_RESOURCE, calculate_cluster_usage
 from extender.answers.planning import FitCount
@@ -112,9 +112,10 @@ def answer_what_if(loaded: LoadedCluster, flags: ScenarioFlags, manifest: str, *
     if replace(scenario, preempt=False) == Scenario():
         raise QuestionError('nothing changes; name a change, such as drain=["node-1"]')
     outcome = runner.run(scenario, progress=_make_time_check())
+    note = _make_budget_note(loaded) if scenario.drain else ""
     if full:
-        return dump_yaml(make_answer(AnswerKind.WHAT_IF, make_what_if_values(outcome)))
-    return format_what_if(outcome)
+        return note + dump_yaml(make_answer(AnswerKind.WHAT_IF, make_what_if_values(outcome)))
+    return note + format_what_if(outcome)
 
 
 def answer_fits(loaded: LoadedCluster, manifest: str, like: str, namespace: str, *, limit: int, full: bool) -> str:
@@ -168,6 +169,13 @@ def answer_rebalance(loaded: LoadedCluster, pod: str, namespace: str, *, questio
         plan = empty_nodes(simulator, limits=limits)
     else:
         plan = fix_violations(simulator, limits)
+    note = _make_budget_note(loaded)
     if full:
-        return dump_yaml(make_answer(AnswerKind.REBALANCE, make_rebalance_values(plan)))
-    return format_rebalance(plan)
+        return note + dump_yaml(make_answer(AnswerKind.REBALANCE, make_rebalance_values(plan)))
+    return note + format_rebalance(plan)
+
+
+def _make_budget_note(loaded: LoadedCluster) -> str:
+    """Return the first line of an answer with evictions, also a comment in YAML; empty if the budgets were read."""
+    note = describe_missing_budgets(loaded.recording.recorded_kinds, loaded.recording.unreadable_kinds)
+    return f"# {note}\n" if note else ""

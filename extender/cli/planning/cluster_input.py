@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from extender.analysis.coscheduling_groups import convert_coscheduling_groups
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
 from extender.analysis.recorded_cluster import Recording, read_recording
+from extender.analysis.required_kinds import describe_missing_budgets
 from extender.api.defaulting import set_priority
-from extender.api.kinds.disruption import PodDisruptionBudget, PriorityClass
+from extender.api.kinds.disruption import PriorityClass
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
@@ -29,12 +30,10 @@ class ReplicatedPod:
 
 
 def warn_about_missing_budgets(cluster: Cluster, *, drains_nodes: bool) -> None:
-    """Print a warning if the answer to a drain rests on disruption budgets that were not recorded."""
-    if drains_nodes and PodDisruptionBudget.__name__ not in cluster.recording.recorded_kinds:
-        write_error(
-            "not recorded: poddisruptionbudgets; evictions are answered as if there were none; "
-            'the command "record" records all kinds'
-        )
+    """Print a warning if the answer to a drain rests on disruption budgets that were not read."""
+    note = describe_missing_budgets(cluster.recording.recorded_kinds, cluster.recording.unreadable_kinds)
+    if drains_nodes and note:
+        write_error(note)
 
 
 def read_replicated_pods(files: Iterable[str], cluster: Cluster) -> list[ReplicatedPod]:

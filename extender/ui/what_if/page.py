@@ -89,7 +89,9 @@ class WhatIfPage:
         except (ScenarioError, ConfigError) as error:
             return self._render(question, 400, errors=_list_errors(error), **command)
         node_names, names = self.source.get_node_names(), frozenset(self.source.get_snapshot().names)
-        return self._render(question, answer=make_answer_view(answer.outcome, node_names, names), **command)
+        note = self.source.describe_missing_budgets() if question.drain else ""
+        view = make_answer_view(answer.outcome, node_names, names)
+        return self._render(question, answer=view, budget_note=note, **command)
 
     def _render(self, question: Question, status: int = 200, **values: Any) -> Response:
         return self.render(

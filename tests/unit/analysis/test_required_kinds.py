@@ -11,6 +11,7 @@ from extender.analysis.recorded_cluster import parse_recording
 from extender.analysis.required_kinds import (
     GROUP_KINDS,
     RECORDED_KINDS,
+    describe_missing_budgets,
     format_missing_kinds,
     get_plural,
     list_missing_kinds,
@@ -255,3 +256,11 @@ def test_every_recorded_kind_has_a_type_and_an_api_path() -> None:
     assert set(RECORDED_KINDS) <= set(ENDPOINTS)
     assert get_plural("StorageClass") == "storageclasses"
     assert get_plural("Unknown") == "unknowns"
+
+
+def test_budgets_that_may_not_be_listed_are_named_with_the_right_to_grant() -> None:
+    reason = 'grant the verb "list" on poddisruptionbudgets (403)'
+    assert describe_missing_budgets((), {"PodDisruptionBudget": reason}) == (
+        f"not readable: poddisruptionbudgets; evictions are answered as if there were none; {reason}"
+    )
+    assert describe_missing_budgets(("PodDisruptionBudget",), {}) == ""

@@ -117,3 +117,18 @@ def test_a_change_and_a_count_that_take_too_long_end(monkeypatch: pytest.MonkeyP
         answer_what_if(loaded, ScenarioFlags(drain=["n1"]), "", full=False)
     with pytest.raises(TimeLimitError, match="takes more than 0 s"):
         answer_fits(loaded, as_list([pod("new", "1")]), "", "", limit=10, full=False)
+
+
+def test_an_answer_with_evictions_says_that_budgets_are_not_recorded(loaded: LoadedCluster) -> None:
+    note = (
+        "# not recorded: poddisruptionbudgets; evictions are answered as if there were none; "
+        'the command "record" records all kinds'
+    )
+    answers = [
+        answer_what_if(loaded, ScenarioFlags(drain=["n1"]), "", full=False),
+        answer_what_if(loaded, ScenarioFlags(drain=["n1"]), "", full=True),
+        answer_rebalance(loaded, "", "", question="empty", full=False),
+        answer_rebalance(loaded, "", "", question="empty", full=True),
+        answer_what_if(loaded, ScenarioFlags(remove=["n1"]), "", full=False),
+    ]
+    assert [answer.partition("\n")[0] == note for answer in answers] == [True, True, True, True, False]

@@ -155,3 +155,9 @@ def test_an_internal_error_ends_the_page_with_a_message(
     assert "<li>internal error: ZeroDivisionError</li>" in page.text
     assert page.text.endswith("</html>")
     assert [record.getMessage() for record in caplog.records] == ["Cannot answer a question"]
+
+
+def test_the_answer_about_a_drain_says_that_budgets_are_not_recorded(client: TestClient) -> None:
+    note = "not recorded: poddisruptionbudgets; evictions are answered as if there were none"
+    assert note in client.get("/ui/what-if?drain=general-a1").text
+    assert note not in client.get("/ui/what-if?remove=general-a1").text
