@@ -96,7 +96,7 @@ def parse_retry_after(header: str | None, now: float) -> float | None:
     if text.isascii() and text.isdigit():
         return min(float(text), MAX_RETRY_AFTER_SECONDS)
     try:
-        date = parsedate_to_datetime(text)
-    except ValueError:
+        date = parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):  # a year or an offset of many digits
         return None
-    return min(max(0.0, date.timestamp() - now), MAX_RETRY_AFTER_SECONDS)
+    return min(max(0.0, date - now), MAX_RETRY_AFTER_SECONDS)

@@ -82,6 +82,8 @@ def test_two_minutes_without_failures_reset_the_delay() -> None:
         ("Wed, 21 Oct 2015 07:28:20 GMT", 20.0),
         ("Wed, 21 Oct 2015 07:27:00 GMT", 0.0),
         ("Wed, 21 Oct 2099 07:28:00 GMT", 60.0),
+        ("Wed, 21 Oct 99999999999999999999 07:28:00 GMT", None),
+        ("Wed, 21 Oct 2015 07:28:00 +99999999999999999999", None),
     ],
     ids=[
         "no header",
@@ -95,6 +97,8 @@ def test_two_minutes_without_failures_reset_the_delay() -> None:
         "a date",
         "a date that has passed",
         "a date far off",
+        "a year of twenty digits",
+        "an offset of twenty digits",
     ],
 )
 def test_retry_after_is_seconds_or_a_date(header: str | None, seconds: float | None) -> None:
