@@ -10,6 +10,7 @@ import anyio.to_thread
 import typer
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import ToolAnnotations
 from pydantic import Field
@@ -53,24 +54,30 @@ Namespace = Annotated[Text, Field(description="The namespace of names without on
 
 def make_server(source: ClusterSource) -> MCPServer:
     """Return the server with its tools. Calls run one after another, because they use one copy of the cluster."""
-    server = MCPServer(
+    caller = _Caller(source)
+    functions = (*_make_pod_tools(caller), *_make_cluster_tools(caller), *_make_plan_tools(caller))
+    return MCPServer(
         "extender",
         title="Kubernetes scheduling",
         instructions=_INSTRUCTIONS,
         version=__version__,
         log_level="WARNING",
         subscriptions=False,
+        tools=list(map(_make_tool, functions)),
     )
-    caller = _Caller(source)
-    for tool in (*_make_pod_tools(caller), *_make_cluster_tools(caller), *_make_plan_tools(caller)):
-        server.add_tool(
-            tool,
-            annotations=ToolAnnotations(
-                read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-            ),
-            structured_output=False,
-        )
-    return server
+
+
+def _make_tool(function: Callable[..., object]) -> Tool:
+    """Return a tool that rejects unknown arguments. The library would ignore them, and answer another question."""
+    annotations = ToolAnnotations(
+        read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    )
+    tool = Tool.from_function(function, annotations=annotations, structured_output=False)
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    tool.parameters = arguments.model_json_schema(by_alias=True)
+    return tool
 
 
 def make_http_app(server: MCPServer, hosts: list[str]) -> Starlette:

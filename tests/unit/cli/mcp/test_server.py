@@ -51,6 +51,7 @@ def test_all_tools_are_read_only_and_their_parameters_are_bounded() -> None:
     assert {tool.name for tool in tools} == TOOLS
     assert all(tool.annotations.read_only_hint and not tool.annotations.destructive_hint for tool in tools)
     for tool in tools:
+        assert tool.input_schema["additionalProperties"] is False
         for name, parameter in tool.input_schema["properties"].items():
             bound = {"string": "maxLength", "array": "maxItems", "integer": "maximum"}.get(parameter["type"])
             assert bound is None or bound in parameter or "enum" in parameter, (tool.name, name)
@@ -100,6 +101,7 @@ INVALID_CALLS = {
     "a manifest without a pod": ("fits", {"manifest": "{apiVersion: v1, kind: Namespace, metadata: {name: x}}"}, "pod"),
     "a page that is no number": ("why_waiting", {"page": 0}, "page"),
     "an unknown plan": ("rebalance_plan", {"question": "all"}, "question"),
+    "an unknown argument": ("what_if", {"drain": ["n1"], "cordons": ["n1"]}, "cordons\n  Extra inputs"),
     "a name beyond the limit": ("why_here", {"pod": "x" * 1000}, "pod"),
 }
 
