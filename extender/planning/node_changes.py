@@ -100,7 +100,6 @@ def add_node_like(edits: CacheEdits, cache: Cache, like: Node, name: str) -> Nod
             provider_id="",
             taints=tuple(taint for taint in like.spec.taints if taint.key not in _CONDITION_TAINTS),
         ),
-        status=replace(like.status, volumes_attached=(), volumes_in_use=()),
     )
     edits.add_node(node)
     csi_node = cache.get_object(CSINode, old_name)

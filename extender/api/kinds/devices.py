@@ -83,7 +83,6 @@ class DeviceTaint(KubernetesStruct, frozen=True, kw_only=True):
     key: str = ""
     value: str = ""
     effect: str = ""
-    time_added: datetime | None = None
 
 
 class NodeAllocatableResourceMapping(KubernetesStruct, frozen=True, kw_only=True):

@@ -1,6 +1,4 @@
-"""Nodes: taints, capacity, images, attached volumes."""
-
-from datetime import datetime
+"""Nodes: taints, capacity, images, conditions."""
 
 from msgspec import field
 
@@ -13,7 +11,6 @@ class Taint(KubernetesStruct, frozen=True, kw_only=True):
     key: str = ""
     value: str = ""
     effect: str = ""
-    time_added: datetime | None = None
 
     @property
     def text(self) -> str:
@@ -33,8 +30,6 @@ class NodeSpec(KubernetesStruct, frozen=True, kw_only=True):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
     provider_id: str = field(default="", name="providerID")
-    pod_cidr: str = field(default="", name="podCIDR")
-    pod_cidrs: tuple[str, ...] = field(default=(), name="podCIDRs")
     pod_preemption_policy: NodePodPreemptionPolicy | None = None
 
     @property
@@ -50,13 +45,6 @@ class ContainerImage(KubernetesStruct, frozen=True, kw_only=True):
     size_bytes: Int64 = 0
 
 
-class AttachedVolume(KubernetesStruct, frozen=True, kw_only=True):
-    """A volume attached to a node."""
-
-    name: str = ""
-    device_path: str = ""
-
-
 class NodeStatus(KubernetesStruct, frozen=True, kw_only=True):
     """The status of a node."""
 
@@ -65,8 +53,6 @@ class NodeStatus(KubernetesStruct, frozen=True, kw_only=True):
     images: tuple[ContainerImage, ...] = ()
     conditions: tuple[Condition, ...] = ()
     declared_features: tuple[str, ...] = ()
-    volumes_attached: tuple[AttachedVolume, ...] = ()
-    volumes_in_use: tuple[str, ...] = ()
 
 
 class Node(KubernetesObject, frozen=True, kw_only=True):

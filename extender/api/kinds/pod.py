@@ -35,32 +35,16 @@ class ResourceRequirements(KubernetesStruct, frozen=True, kw_only=True):
 class ContainerPort(KubernetesStruct, frozen=True, kw_only=True):
     """A port of a container; `host_port` 0 means no host port."""
 
-    name: str = ""
     host_port: Int32 = 0
     container_port: Int32 = 0
     protocol: str = ""
     host_ip: str = field(default="", name="hostIP")
 
 
-class ContainerRestartRuleOnExitCodes(KubernetesStruct, frozen=True, kw_only=True):
-    """The exit codes of a restart rule."""
-
-    operator: str = ""
-    values: tuple[Int32, ...] = ()
-
-
 class ContainerRestartRule(KubernetesStruct, frozen=True, kw_only=True):
     """The action of a restart rule and the exit codes that trigger it."""
 
     action: str = ""
-    exit_codes: ContainerRestartRuleOnExitCodes | None = None
-
-
-class ContainerResizePolicy(KubernetesStruct, frozen=True, kw_only=True):
-    """The restart policy of a container for resizes of one resource."""
-
-    resource_name: str = ""
-    restart_policy: str = ""
 
 
 class VolumeMount(KubernetesStruct, frozen=True, kw_only=True):
@@ -76,7 +60,6 @@ class Container(KubernetesStruct, frozen=True, kw_only=True):
     image: str = ""
     ports: tuple[ContainerPort, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
-    resize_policy: tuple[ContainerResizePolicy, ...] = ()
     restart_policy: str | None = None
     restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
     volume_mounts: tuple[VolumeMount, ...] = ()
@@ -195,8 +178,6 @@ class PodStatus(KubernetesStruct, frozen=True, kw_only=True):
 
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
-    reason: str = ""
-    message: str = ""
     nominated_node_name: str = ""
     start_time: datetime | None = None
     container_statuses: tuple[ContainerStatus, ...] = ()

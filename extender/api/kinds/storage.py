@@ -39,7 +39,6 @@ class PersistentVolumeSpec(KubernetesStruct, frozen=True, kw_only=True):
     capacity: ResourceList = field(default_factory=dict)
     access_modes: tuple[str, ...] = ()
     claim_ref: ObjectReference | None = None
-    persistent_volume_reclaim_policy: str = ""
     storage_class_name: str = ""
     volume_mode: str | None = None
     volume_attributes_class_name: str | None = None
@@ -73,8 +72,6 @@ class PersistentVolumeClaimStatus(KubernetesStruct, frozen=True, kw_only=True):
     """The status of a claim."""
 
     phase: str = ""
-    access_modes: tuple[str, ...] = ()
-    capacity: ResourceList = field(default_factory=dict)
 
 
 class PersistentVolumeClaim(KubernetesObject, frozen=True, kw_only=True):
@@ -106,9 +103,6 @@ class StorageClass(KubernetesObject, frozen=True, kw_only=True):
     """A storage class."""
 
     provisioner: str = ""
-    parameters: dict[str, str] = field(default_factory=dict)
-    reclaim_policy: str | None = None
-    allow_volume_expansion: bool | None = None
     volume_binding_mode: str | None = None
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
 
@@ -123,8 +117,6 @@ class CSINodeDriver(KubernetesStruct, frozen=True, kw_only=True):
     """A CSI driver installed on a node."""
 
     name: str = ""
-    node_id: str = field(default="", name="nodeID")
-    topology_keys: tuple[str, ...] = ()
     allocatable: VolumeNodeResources | None = None
 
 
@@ -143,7 +135,6 @@ class CSINode(KubernetesObject, frozen=True, kw_only=True):
 class CSIDriverSpec(KubernetesStruct, frozen=True, kw_only=True):
     """The scheduling-related settings of a CSI driver."""
 
-    attach_required: bool | None = None
     storage_capacity: bool | None = None
     prevent_pod_scheduling_if_missing: bool | None = None
 
@@ -167,7 +158,6 @@ class VolumeAttachmentSource(KubernetesStruct, frozen=True, kw_only=True):
     """The volume to attach: a persistent volume by name, or an inline volume."""
 
     persistent_volume_name: str | None = None
-    inline_volume_spec: PersistentVolumeSpec | None = None
 
 
 class VolumeAttachmentSpec(KubernetesStruct, frozen=True, kw_only=True):
@@ -178,14 +168,7 @@ class VolumeAttachmentSpec(KubernetesStruct, frozen=True, kw_only=True):
     node_name: str = ""
 
 
-class VolumeAttachmentStatus(KubernetesStruct, frozen=True, kw_only=True):
-    """The status of an attachment."""
-
-    attached: bool = False
-
-
 class VolumeAttachment(KubernetesObject, frozen=True, kw_only=True):
     """The attachment of a volume to a node."""
 
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
-    status: VolumeAttachmentStatus = VolumeAttachmentStatus()

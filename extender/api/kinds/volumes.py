@@ -2,15 +2,13 @@
 
 from msgspec import field
 
-from extender.api.kinds.meta import Int32, KubernetesStruct, LabelSelector, ObjectMeta, ResourceList
+from extender.api.kinds.meta import KubernetesStruct, LabelSelector, ResourceList
 
 
 class GCEPersistentDiskVolumeSource(KubernetesStruct, frozen=True, kw_only=True):
     """A Google Compute Engine persistent disk."""
 
     pd_name: str = ""
-    fs_type: str = ""
-    partition: Int32 = 0
     read_only: bool = False
 
 
@@ -18,17 +16,12 @@ class AWSElasticBlockStoreVolumeSource(KubernetesStruct, frozen=True, kw_only=Tr
     """An Amazon EBS volume."""
 
     volume_id: str = field(default="", name="volumeID")
-    fs_type: str = ""
-    partition: Int32 = 0
-    read_only: bool = False
 
 
 class ISCSIVolumeSource(KubernetesStruct, frozen=True, kw_only=True):
     """An iSCSI disk, identified by its qualified name."""
 
-    target_portal: str = ""
     iqn: str = ""
-    lun: Int32 = 0
     read_only: bool = False
 
 
@@ -47,48 +40,32 @@ class AzureDiskVolumeSource(KubernetesStruct, frozen=True, kw_only=True):
     disk_name: str = ""
     disk_uri: str = field(default="", name="diskURI")
     kind: str | None = None
-    read_only: bool | None = None
 
 
 class AzureFileVolumeSource(KubernetesStruct, frozen=True, kw_only=True):
-    """An Azure file share; only persistent volumes have `secret_namespace`."""
-
-    secret_name: str = ""
-    share_name: str = ""
-    secret_namespace: str | None = None
-    read_only: bool = False
+    """An Azure file share."""
 
 
 class CinderVolumeSource(KubernetesStruct, frozen=True, kw_only=True):
     """An OpenStack Cinder volume."""
 
     volume_id: str = field(default="", name="volumeID")
-    fs_type: str = ""
-    read_only: bool = False
 
 
 class PortworxVolumeSource(KubernetesStruct, frozen=True, kw_only=True):
     """A Portworx volume."""
 
     volume_id: str = field(default="", name="volumeID")
-    fs_type: str = ""
-    read_only: bool = False
 
 
 class VsphereVirtualDiskVolumeSource(KubernetesStruct, frozen=True, kw_only=True):
     """A vSphere disk."""
-
-    volume_path: str = ""
-    fs_type: str = ""
 
 
 class CSIVolumeSource(KubernetesStruct, frozen=True, kw_only=True):
     """An inline CSI volume with the lifetime of its pod."""
 
     driver: str = ""
-    read_only: bool | None = None
-    fs_type: str | None = None
-    volume_attributes: dict[str, str] = field(default_factory=dict)
 
 
 class CSIPersistentVolumeSource(KubernetesStruct, frozen=True, kw_only=True):
@@ -96,9 +73,6 @@ class CSIPersistentVolumeSource(KubernetesStruct, frozen=True, kw_only=True):
 
     driver: str = ""
     volume_handle: str = ""
-    read_only: bool = False
-    fs_type: str = ""
-    volume_attributes: dict[str, str] = field(default_factory=dict)
 
 
 class PersistentVolumeClaimVolumeSource(KubernetesStruct, frozen=True, kw_only=True):
@@ -112,7 +86,6 @@ class VolumeResourceRequirements(KubernetesStruct, frozen=True, kw_only=True):
     """The storage requests and limits of a claim."""
 
     requests: ResourceList = field(default_factory=dict)
-    limits: ResourceList = field(default_factory=dict)
 
 
 class PersistentVolumeClaimSpec(KubernetesStruct, frozen=True, kw_only=True):
@@ -127,24 +100,14 @@ class PersistentVolumeClaimSpec(KubernetesStruct, frozen=True, kw_only=True):
     volume_attributes_class_name: str | None = None
 
 
-class PersistentVolumeClaimTemplate(KubernetesStruct, frozen=True, kw_only=True):
-    """The template of the claim of a generic ephemeral volume."""
-
-    metadata: ObjectMeta = ObjectMeta()
-    spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
-
-
 class EphemeralVolumeSource(KubernetesStruct, frozen=True, kw_only=True):
     """A generic ephemeral volume. Its claim is created for the pod and is owned by the pod."""
-
-    volume_claim_template: PersistentVolumeClaimTemplate | None = None
 
 
 class ImageVolumeSource(KubernetesStruct, frozen=True, kw_only=True):
     """An image mounted as a volume."""
 
     reference: str = ""
-    pull_policy: str = ""
 
 
 class Volume(KubernetesStruct, frozen=True, kw_only=True):

@@ -33,9 +33,9 @@ def test_only_older_versions_with_equal_fields_are_registered() -> None:
 
 # Names with an upper-case abbreviation, or that begin with an abbreviation.
 IRREGULAR = {
-    "hostIP", "providerID", "podCIDR", "podCIDRs", "volumeID", "diskURI", "nodeID", "shareID", "pdName", "iqn",
-    "gcePersistentDisk", "awsElasticBlockStore", "csi", "rbd", "iscsi", "int", "bool", "string", "version", "ints",
-    "bools", "strings", "versions", "fsType",
+    "hostIP", "providerID", "volumeID", "diskURI", "shareID", "pdName", "iqn", "gcePersistentDisk",
+    "awsElasticBlockStore", "csi", "rbd", "iscsi", "int", "bool", "string", "version", "ints", "bools", "strings",
+    "versions",
 }  # fmt: skip
 
 
