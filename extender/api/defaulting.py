@@ -20,6 +20,7 @@ from extender.api.defaults import (
     default_host_port,
     fill_requests_from_limits,
 )
+from extender.api.kinds.affinity import Affinity, PodAffinity, PodAffinityTerm, PodAntiAffinity
 from extender.api.kinds.devices import (
     DeviceRequest,
     DeviceSubRequest,
@@ -29,7 +30,7 @@ from extender.api.kinds.devices import (
     ResourceClaimTemplate,
 )
 from extender.api.kinds.disruption import PodDisruptionBudget, PriorityClass
-from extender.api.kinds.meta import KubernetesObject, ObjectMeta, ResourceList
+from extender.api.kinds.meta import KubernetesObject, LabelSelectorRequirement, ObjectMeta, ResourceList
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Container, Pod, PodSpec, ResourceRequirements
 from extender.api.kinds.pod_group import CompositePodGroup, PodGroup
@@ -67,6 +68,8 @@ def set_defaults(obj: T) -> T:
         obj = replace(obj, metadata=replace(obj.metadata, namespace=DEFAULT_NAMESPACE))
     if isinstance(obj, Pod):
         spec = _default_pod_spec(obj.spec)
+        if spec.affinity is not None and not obj.metadata.uid:  # an API server merges the keys of pods that it creates
+            spec = replace(spec, affinity=_merge_label_keys(spec.affinity, obj.metadata.labels))
         return obj if spec is obj.spec else replace(obj, spec=spec)
     if isinstance(obj, Node) and obj.status.capacity and not obj.status.allocatable:
         return replace(obj, status=replace(obj.status, allocatable=obj.status.capacity))
@@ -83,16 +86,21 @@ def set_defaults(obj: T) -> T:
 
 
 def set_priority(pod: Pod, priority_classes: Mapping[str, PriorityClass]) -> Pod:
-    """Return *pod* with the priority of its PriorityClass.
+    """Return *pod* with the priority of its PriorityClass, or of the global default if it names no class.
 
-    A pod that has a priority, or whose class does not exist, is returned unchanged.
+    A pod that has a priority, or whose class does not exist, is returned unchanged. Of several global defaults, the
+    one with the lowest priority is used.
 
-    Source: plugin/pkg/admission/priority/admission.go, Plugin.admitPod (1.36).
+    Source: plugin/pkg/admission/priority/admission.go, Plugin.admitPod, Plugin.getDefaultPriorityClass (1.36).
     """
-    name = pod.spec.priority_class_name
-    if not name or pod.spec.priority is not None:
+    if pod.spec.priority is not None:
         return pod
-    priority_class = priority_classes.get(name)
+    name = pod.spec.priority_class_name
+    if name:
+        priority_class = priority_classes.get(name)
+    else:
+        global_defaults = [candidate for candidate in priority_classes.values() if candidate.global_default]
+        priority_class = min(global_defaults, key=lambda candidate: candidate.value, default=None)
     priority = priority_class.value if priority_class else SYSTEM_PRIORITIES.get(name)
     if priority is None:
         return pod
@@ -141,6 +149,41 @@ def _default_pod_spec(spec: PodSpec) -> PodSpec:
     spec = replace(spec, **changes) if changes else spec
     resources = default_pod_level_resources(spec)
     return spec if resources is spec.resources else replace(spec, resources=resources)
+
+
+def _merge_label_keys(affinity: Affinity, labels: Mapping[str, str]) -> Affinity:
+    """Add the requirements of matchLabelKeys and mismatchLabelKeys to the label selectors of all pod affinity terms.
+
+    Source: pkg/registry/core/pod/strategy.go, mutatePodAffinity (1.37).
+    """
+
+    def merge(term: PodAffinityTerm) -> PodAffinityTerm:
+        requirements = tuple(
+            LabelSelectorRequirement(key=key, operator=operator, values=(labels[key],))
+            for operator, keys in (("In", term.match_label_keys), ("NotIn", term.mismatch_label_keys))
+            for key in keys
+            if key in labels
+        )
+        selector = term.label_selector
+        if selector is None or not requirements:
+            return term
+        selector = replace(selector, match_expressions=(*selector.match_expressions, *requirements))
+        return replace(term, label_selector=selector)
+
+    changes: dict[str, Any] = {}
+    for field in ("pod_affinity", "pod_anti_affinity"):
+        rules: PodAffinity | PodAntiAffinity | None = getattr(affinity, field)
+        if rules is not None:
+            required = map(merge, rules.required_during_scheduling_ignored_during_execution)
+            preferred = (
+                replace(weighted_term, pod_affinity_term=merge(weighted_term.pod_affinity_term))
+                for weighted_term in rules.preferred_during_scheduling_ignored_during_execution
+            )
+            changes[field] = type(rules)(
+                required_during_scheduling_ignored_during_execution=tuple(required),
+                preferred_during_scheduling_ignored_during_execution=tuple(preferred),
+            )
+    return replace(affinity, **changes)
 
 
 def _default_container(container: Container, *, host_network: bool) -> Container:

@@ -8,7 +8,7 @@ from extender.api.codec import from_builtins
 from extender.api.defaulting import set_defaults, set_priority, set_storage_class
 from extender.api.kinds.devices import ExactDeviceRequest, ResourceClaim
 from extender.api.kinds.disruption import PriorityClass
-from extender.api.kinds.meta import ObjectMeta
+from extender.api.kinds.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.storage import PersistentVolumeClaim, StorageClass
@@ -90,6 +90,57 @@ def test_the_priority_is_that_of_the_priority_class(
 ) -> None:
     pod = set_priority(make_pod(**spec), {"high": HIGH})
     assert (pod.spec.priority, pod.spec.preemption_policy) == (priority, preemption_policy)
+
+
+def test_a_pod_without_class_gets_the_priority_of_the_lowest_global_default() -> None:
+    classes = {
+        "high": HIGH,
+        "upper": PriorityClass(metadata=ObjectMeta(name="upper"), value=5, global_default=True),
+        "lower": PriorityClass(
+            metadata=ObjectMeta(name="lower"), value=3, global_default=True, preemption_policy="Never"
+        ),
+    }
+    spec = set_priority(make_pod(), classes).spec
+    assert (spec.priority, spec.preemption_policy) == (3, "Never")
+    assert set_priority(make_pod(priority=0), classes).spec.priority == 0
+
+
+def test_label_keys_of_pod_affinity_are_merged_into_the_selectors() -> None:
+    term = {
+        "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+        "matchLabelKeys": ["version", "absent"],
+        "mismatchLabelKeys": ["tenant"],
+        "topologyKey": "zone",
+    }
+    source = {
+        "metadata": {"name": "p", "labels": {"version": "2", "tenant": "a"}},
+        "spec": {
+            "affinity": {
+                "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"podAffinityTerm": term}]},
+                "podAntiAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [term, {**term, "labelSelector": None}]
+                },
+            }
+        },
+    }
+    merged = LabelSelector(
+        match_expressions=(
+            LabelSelectorRequirement(key="app", operator="Exists"),
+            LabelSelectorRequirement(key="version", operator="In", values=("2",)),
+            LabelSelectorRequirement(key="tenant", operator="NotIn", values=("a",)),
+        )
+    )
+    affinity = set_defaults(from_builtins(source, Pod)).spec.affinity
+    assert affinity is not None
+    assert [term.label_selector for term in affinity.iterate_pod_terms()] == [merged, merged, None]
+
+
+def test_label_keys_of_pods_of_an_api_server_are_merged_already() -> None:
+    term = {"labelSelector": {}, "matchLabelKeys": ["version"]}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    metadata = {"name": "p", "namespace": "n", "uid": "1", "labels": {"version": "2"}}
+    pod = from_builtins({"metadata": metadata, "spec": {"schedulerName": "s", "affinity": affinity}}, Pod)
+    assert set_defaults(pod) is pod
 
 
 @pytest.mark.parametrize(
