@@ -1,4 +1,4 @@
-"""The habit of the coscheduling plugin, as pod groups of scheduling.k8s.io: a label of the pods and its kind PodGroup.
+"""Convert the pods and groups of the coscheduling plugin, which uses a label and a kind PodGroup, to pod groups.
 
 Source: pkg/util/podgroup.go, GetPodGroupLabel; pkg/coscheduling/core/core.go, PodGroupManager.Permit
 (kubernetes-sigs/scheduler-plugins 0.35).

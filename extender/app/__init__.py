@@ -1,5 +1,5 @@
 """Build and run the processes of `extender schedule` and `extender serve` from flags and configuration.
 
 This is the composition root: wiring, informers, HTTP ports, signals, reloading and shutdown. The package may import
-every package except `cli`, `demo`, `plugin` and `testing`. It contains no scheduling logic and no command line flags.
+every package below `app`. It contains no scheduling logic and no command line flags.
 """

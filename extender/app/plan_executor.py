@@ -37,7 +37,7 @@ class SurpriseError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionOptions:
-    """How a plan is carried out.
+    """The options of the execution of a plan.
 
     Attributes:
         prove: proves the steps that are left, on the cluster as it is now.

@@ -1,5 +1,5 @@
-"""Provide general data structures and helpers: clock, backoff, heap, copy-on-write map, interning, LRU cache.
+"""Provide general data structures and helpers: clock, heap, copy-on-write dictionary, interning, LRU cache.
 
 The package may import only the standard library. It knows no Kubernetes object, and reads no socket. Only
-`input_limits` opens and reads files.
+`input_limits` reads files of users.
 """

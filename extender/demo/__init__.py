@@ -4,5 +4,5 @@
 runs all parts in one event loop. The scheduler is that of `extender schedule`. It accesses the API server only over
 HTTP.
 
-The package may import every package except `cli`, `plugin` and `testing`. It makes no scheduling decision.
+The package may import `app` and the packages below it. It makes no scheduling decision.
 """

@@ -212,7 +212,7 @@ class PluginGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TablePlan:
-    """How the plugins of an extension point are divided into tables.
+    """The division of the plugins of an extension point into tables.
 
     Plugins that depend on pods and plugins that do not are in different tables, because their results become stale at
     different times.

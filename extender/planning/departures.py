@@ -16,7 +16,7 @@ _PENDING: Final = PodStatus(phase="Pending")
 
 
 class Departure(Enum):
-    """What happens to a pod when its node is drained or lost.
+    """The outcome for a pod whose node is drained or lost.
 
     Attributes:
         REPLACED: the controller creates a new pod.

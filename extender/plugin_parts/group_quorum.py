@@ -1,4 +1,4 @@
-"""Whether the tree of a pod group has enough pods: each gang its `minCount`, each composite gang its `minGroupCount`.
+"""Check whether a tree of pod groups has enough pods: a gang `minCount`, a composite gang `minGroupCount`.
 
 Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.isCPGTreeReady (1.37).
 """

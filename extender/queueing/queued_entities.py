@@ -1,4 +1,4 @@
-"""What the scheduling queue orders: pods with their attempts and rejections, and pod groups with the queued members.
+"""The entities of the scheduling queue: pods with their attempts and rejections, and pod groups with queued members.
 
 Source: pkg/scheduler/framework/types.go, QueueingParams, QueuedPodInfo, QueuedPodGroupInfo,
 PodGroupMemberPodsOrderingFunc (1.37).
@@ -19,7 +19,7 @@ from extender.framework.extension_points import QueueSortEntry
 
 @dataclass(slots=True, kw_only=True)
 class QueueingParams:
-    """What the queue knows of a queued pod or pod group.
+    """The state of a queued pod or pod group: attempts, rejections, times and gates.
 
     Attributes:
         timestamp: the time at which the entity was last added to the queue, in seconds.
@@ -161,7 +161,7 @@ class QueuedPodGroupInfo(QueueingParams):
 
 
 QueuedEntity: TypeAlias = QueuedPodInfo | QueuedPodGroupInfo
-"""What the queue orders and pops."""
+"""An entity that the queue orders and pops."""
 
 
 def get_entity_type(entity: QueuedEntity) -> str:

@@ -249,7 +249,7 @@ class ApiWriter:
 
 @dataclass(frozen=True, slots=True)
 class PodEvent:
-    """What an event says about a pod.
+    """The contents of an event about a pod.
 
     Attributes:
         reason: why the action was taken.

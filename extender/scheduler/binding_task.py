@@ -36,7 +36,7 @@ from extender.scheduler.status_writer import write_nomination
 
 
 class AttemptStage(Enum):
-    """How far the attempt of a pod is that was assumed on a node."""
+    """The stage of the attempt of a pod that was assumed on a node."""
 
     SCHEDULING_CYCLE = auto()
     WAITING_ON_PERMIT = auto()

@@ -24,7 +24,7 @@ MAX_MESSAGE_LENGTH: Final = 3 * 2**19
 
 @dataclass(frozen=True, slots=True)
 class AttemptFailure:
-    """Why an attempt to schedule a pod failed.
+    """A failed attempt to schedule a pod, with its reasons.
 
     Attributes:
         status: an ERROR or a rejection, with the whole message for the log, the event and the condition.

@@ -38,7 +38,7 @@ _MIN_ENTRIES_PER_PAGE, _MAX_ENTRIES_PER_PAGE = 10, 200
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """How a process reads a live cluster. The default is for one that reads everything, with the default kubeconfig.
+    """The access of a process to a live cluster. The default reads everything, with the default kubeconfig.
 
     Attributes:
         command_options: the options that select the same cluster and configuration on the command line.

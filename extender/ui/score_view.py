@@ -54,7 +54,7 @@ class ScoredNode:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """How much more a plugin gives the best node than the next node."""
+    """The lead of the best node over the next node in the scores of one plugin."""
 
     plugin: str
     weighted: int

@@ -1,4 +1,4 @@
-"""What is wrong with the watches of a live cluster, as lines for people: missing rights and lost connections."""
+"""Describe problems with the watches of a live cluster, in lines of text: missing rights and lost connections."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

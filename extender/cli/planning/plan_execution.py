@@ -25,7 +25,7 @@ DEFAULT_TIMEOUT_SECONDS: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class PlanExecution:
-    """How a plan is carried out."""
+    """The execution of a plan of `extender rebalance --apply`."""
 
     setup: SchedulerSetup
     cluster_options: ClusterOptions

@@ -39,7 +39,7 @@ _CHUNK_SIZE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class SweepInput:
-    """What a process needs to run scenarios. Equal inputs give equal results.
+    """The input of a process that runs scenarios. Equal inputs give equal results.
 
     Attributes:
         files: the files of the cluster.

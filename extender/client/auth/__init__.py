@@ -1,4 +1,4 @@
-"""Run the exec plugins of kubeconfig files.
+"""Interpret the credentials of kubeconfig files, and run their exec plugins.
 
 The package may import `client.errors` and `basics`. It never opens a connection.
 """

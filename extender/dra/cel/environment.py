@@ -42,7 +42,7 @@ extensions:
 
 
 class ExpressionUse(Enum):
-    """What the value of an expression is used for, which determines its types."""
+    """The use of the value of an expression, which determines its types."""
 
     SELECTOR = auto()
     """The value is a bool."""

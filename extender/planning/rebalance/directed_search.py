@@ -20,7 +20,7 @@ _MAX_LARGE_SETS: Final = 40
 
 _MAX_ORDERS: Final = 6
 _MAX_DEPTH: Final = 2
-"""How often room is made for a pod that makes room itself."""
+"""The number of levels of the search: a pod that moves may need another pod to move first, which is the next level."""
 
 _MAX_OTHER_NODES: Final = 60
 """The number of nodes that are tried for a pod that makes room."""

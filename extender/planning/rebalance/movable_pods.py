@@ -1,4 +1,4 @@
-"""Which pods a plan may move, and why it may not move the others."""
+"""Select the pods that a plan may move, and give the reason for each pod that it may not move."""
 
 from collections.abc import Collection
 from typing import Final

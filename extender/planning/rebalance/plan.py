@@ -32,7 +32,7 @@ class SearchLimits:
 
 
 class Action(Enum):
-    """What a step does."""
+    """The action of a step."""
 
     CORDON = "cordon"
     EVICT = "evict"
