@@ -70,7 +70,7 @@ def add_rare_device_fields(builder: ClusterBuilder, version: str) -> None:
     _change_claims(builder)
     for pod in [item for item in builder.items if item["kind"] == "Pod"]:
         if builder.chance(0.12):
-            _request_extended(builder, pod)
+            _request_extended(builder, pod, slices)
         if builder.chance(0.05) and "nodeName" not in pod["spec"]:
             _add_second_claim(builder, pod)
 
@@ -196,21 +196,22 @@ def _add_counters(builder: ClusterBuilder, spec: Raw) -> None:
 
 
 def _add_pool(builder: ClusterBuilder) -> None:
-    """Add a pool of another driver, whose name a pool of the first driver may have."""
+    """Add a pool of another driver, perhaps of several nodes, whose name a pool of the first driver may have."""
     attributes = {"model": {"string": "t4"}, "resource.kubernetes.io/pcieRoot": {"string": "pci0000:00"}}
-    devices: list[Raw] = [
-        {"name": f"gpu-{number}", "attributes": attributes, "capacity": {"memory": _capacity(builder)}}
-        for number in range(builder.rng.randint(1, 3))
-    ]
-    name = builder.pick(("node-0", "node-1", "shared"))
-    spec = {
-        "driver": "other.example.com",
-        "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
-        "devices": devices,
-        **_placement(builder),
+    count = builder.pick((1, 1, 2, 3))
+    pool = {
+        "name": builder.pick(("node-0", "node-1", "shared")),
+        "generation": 1,
+        "resourceSliceCount": count + builder.chance(0.05),
     }
-    builder.add("resource.k8s.io/v1", "ResourceSlice", "rare-pool", spec=spec)
-    if builder.chance(0.4) and "nodeName" in spec:
+    for index in range(count):
+        devices: list[Raw] = [
+            {"name": f"gpu-{index + number}", "attributes": attributes, "capacity": {"memory": _capacity(builder)}}
+            for number in range(0, builder.rng.randint(1, 3) * count, count)
+        ]
+        spec = {"driver": "other.example.com", "pool": pool, "devices": devices, **_placement(builder)}
+        builder.add("resource.k8s.io/v1", "ResourceSlice", f"rare-pool-{index}", spec=spec)
+    if builder.chance(0.4) and count == 1 and "nodeName" in spec:
         _add_counters(builder, spec)
 
 
@@ -313,7 +314,7 @@ def _change_allocation(builder: ClusterBuilder, claim: Raw) -> None:
         status["devices"] = [{**entry, "conditions": conditions}]
 
 
-def _request_extended(builder: ClusterBuilder, pod: Raw) -> None:
+def _request_extended(builder: ClusterBuilder, pod: Raw, slices: list[Raw]) -> None:
     names = ("example.com/gpu", "example.com/fpga", "deviceclass.resource.kubernetes.io/gpu")
     names += ("deviceclass.resource.kubernetes.io/missing", "deviceclass.resource.kubernetes.io/any")
     spec = pod["spec"]
@@ -327,6 +328,39 @@ def _request_extended(builder: ClusterBuilder, pod: Raw) -> None:
             amount = builder.pick(("1", "1", "2", "0", "3"))
             resources.setdefault("requests", {})[name] = amount
             resources.setdefault("limits", {})[name] = amount
+    if builder.chance(0.4):
+        _add_extended_claim(builder, pod, slices)
+
+
+def _add_extended_claim(builder: ClusterBuilder, pod: Raw, slices: list[Raw]) -> None:
+    """Add the claim for extended resources that an earlier attempt wrote, perhaps with a device; a bound pod has it."""
+    metadata, node = pod["metadata"], pod["spec"].get("nodeName")
+    name = f"{metadata['name']}-extended-resources-x"
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"], "controller": True}
+    if builder.chance(0.1):
+        owner["uid"] = "earlier-pod"
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+    request = {"name": "container-0-request-0", "exactly": exactly}
+    devices = [
+        {"driver": item["spec"]["driver"], "pool": item["spec"]["pool"]["name"], "device": device["name"]}
+        for item in slices
+        if not node or item["spec"].get("nodeName") == node
+        for device in item["spec"].get("devices", ())
+    ]
+    status: Raw = {}
+    if devices and (node or builder.chance(0.6)):
+        status["allocation"] = {"devices": {"results": [{"request": request["name"], **builder.pick(devices)}]}}
+        if node or builder.chance(0.5):
+            status["reservedFor"] = [{"resource": "pods", "name": metadata["name"], "uid": metadata["uid"]}]
+    annotations = {"resource.kubernetes.io/extended-resource-claim": builder.pick(("true", "true", "true", "false"))}
+    claim_metadata = {"annotations": annotations, "ownerReferences": [owner]}
+    spec = {"devices": {"requests": [request]}}
+    namespace = metadata["namespace"]
+    builder.add(
+        "resource.k8s.io/v1", "ResourceClaim", name, namespace, metadata=claim_metadata, spec=spec, status=status
+    )
+    if node:
+        pod["status"]["extendedResourceClaimStatus"] = {"resourceClaimName": name, "requestMappings": []}
 
 
 def _add_second_claim(builder: ClusterBuilder, pod: Raw) -> None:
