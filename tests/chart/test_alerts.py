@@ -1,5 +1,6 @@
 """The alerts of the chart, checked with promtool: they fire in their cases and in no others."""
 
+import json
 import os
 import re
 import shutil
@@ -65,3 +66,27 @@ def test_alerts_and_dashboard_name_metrics_that_exist() -> None:
         if re.sub(suffix, "", name) not in known_names and name.removesuffix("_total") not in known_names
     } == set()
     assert len(metric_names) > 15
+
+
+def test_the_dashboard_does_not_count_the_pending_pods_of_a_standby(tmp_path: Path) -> None:
+    """A standby schedules nothing, so all pending pods are in its active queue, or gated."""
+    panels = json.loads((CHART / "files" / "dashboard.json").read_text())["panels"]
+    (target,) = next(panel["targets"] for panel in panels if panel.get("title") == "Pending pods")
+    labels = 'job="x-extender", instance'
+    values_by_series = {
+        f'leader_election_master_status{{{labels}="leader"}}': 1,
+        f'leader_election_master_status{{{labels}="standby"}}': 0,
+        f'scheduler_pending_pods{{{labels}="leader", queue="active"}}': 0,
+        f'scheduler_pending_pods{{{labels}="leader", queue="unschedulable"}}': 5,
+        f'scheduler_pending_pods{{{labels}="standby", queue="active"}}': 5,
+        f'scheduler_pending_pods{{{labels}="standby", queue="unschedulable"}}': 0,
+    }
+    expected = [{"labels": '{queue="active"}', "value": 0}, {"labels": '{queue="unschedulable"}', "value": 5}]
+    expression = target["expr"].replace("$job", "x-extender")
+    case = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": f"{value}x5"} for name, value in values_by_series.items()],
+        "promql_expr_test": [{"expr": expression, "eval_time": "3m", "exp_samples": expected}],
+    }
+    (tmp_path / "dashboard.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [case]}))
+    run_promtool([], tmp_path, "test", "rules", "dashboard.yaml")
