@@ -10,6 +10,8 @@ pending.
 """
 
 import asyncio
+import errno
+import os
 import socket
 import ssl
 from collections.abc import Callable, Iterator
@@ -70,6 +72,28 @@ def make_client_context(*, ca_file: str | None = None, ca_pem: str | None = None
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def describe_connection_error(error: Exception, peer: str) -> str:
+    """Describe an error of aiohttp in one line, without the representations of its objects.
+
+    *peer* says what the server should be, such as `API server`.
+    """
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            text = str(error.certificate_error)
+        case aiohttp.ClientConnectorSSLError():
+            text = f"no TLS connection ({error.os_error}); is this the port of the {peer}, and does it have https?"
+        case aiohttp.ClientConnectorError():
+            is_system_error = error.os_error.errno in errno.errorcode  # the resolver has its own error numbers
+            text = os.strerror(error.os_error.errno or 0).lower() if is_system_error else str(error.os_error)
+        case aiohttp.ClientResponseError() if not isinstance(error, aiohttp.ClientHttpProxyError):
+            text = f"not an HTTP response: {error.message}"
+        case TimeoutError():
+            text = "no response in time"
+        case _:
+            text = str(error)
+    return " ".join(text.split()) or type(error).__name__
 
 
 def abort_unread(response: aiohttp.ClientResponse) -> None:

@@ -16,7 +16,13 @@ from yarl import URL
 
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
 from extender.basics.private_keys import load_pair
-from extender.client.connections import abort_unread, make_client_context, make_connector, read_body
+from extender.client.connections import (
+    abort_unread,
+    describe_connection_error,
+    make_client_context,
+    make_connector,
+    read_body,
+)
 from extender.client.errors import InvalidResponseError
 from extender.client.proxies import find_proxy
 from extender.config.errors import ConfigError, FieldError
@@ -76,8 +82,10 @@ class ExtenderTransport:
             phase = "reading body" if code else "awaiting headers"
             message = f'Post "{url}": context deadline exceeded (Client.Timeout exceeded while {phase})'
             raise ExtenderError(message) from error
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise ExtenderError(f'Post "{url}": {_describe_error(error)}') from error
+        except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:
+            # uvloop raises RuntimeError if the peer resets a connection while TLS is set up
+            description = describe_connection_error(error, "extender")
+            raise ExtenderError(f'Post "{url}": {description}') from error
 
     def _open_response(self, url: str, body: bytes) -> "aiohttp.client._RequestContextManager":
         if self._session is None:
@@ -107,11 +115,6 @@ async def _read_body(response: aiohttp.ClientResponse, url: str) -> bytes:
         raise ExtenderError(message) from error
     finally:
         abort_unread(response)
-
-
-def _describe_error(error: Exception) -> str:
-    """Describe a connection error in one line."""
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def make_tls_context(extender: Extender) -> ssl.SSLContext | None:

@@ -8,8 +8,6 @@ Source: client-go/rest/request.go, Request.request; client-go/rest/with_retry.go
 """
 
 import asyncio
-import errno
-import os
 import platform
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -22,7 +20,14 @@ from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
 from extender import __version__
-from extender.client.connections import PendingRequests, RecoverySignal, abort_unread, make_connector, read_body
+from extender.client.connections import (
+    PendingRequests,
+    RecoverySignal,
+    abort_unread,
+    describe_connection_error,
+    make_connector,
+    read_body,
+)
 from extender.client.credentials import ActiveConfig, Credentials
 from extender.client.errors import (
     ApiError,
@@ -351,7 +356,8 @@ def _translate_error(error: aiohttp.ClientError | OSError | RuntimeError, target
         case aiohttp.ClientConnectionError(__cause__=FencedError() as cause):
             return FencedError(cause.message)
         case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | aiohttp.ClientHttpProxyError():
-            return UnreachableError(f"cannot connect to {server}: {_describe_error(error)}", maybe_sent=False)
+            description = describe_connection_error(error, "API server")
+            return UnreachableError(f"cannot connect to {server}: {description}", maybe_sent=False)
         case aiohttp.ClientPayloadError():
             return UnreachableError(f"{target}: the response ended early", maybe_sent=True, connection_broken=True)
         case aiohttp.InvalidURL():
@@ -362,18 +368,6 @@ def _translate_error(error: aiohttp.ClientError | OSError | RuntimeError, target
             return InvalidResponseError(f"{target}: not an HTTP response: {error.message}")
         case _:  # uvloop raises RuntimeError if the peer resets a connection while TLS is set up
             return UnreachableError(f"{target}: {error}", maybe_sent=True, connection_broken=True)
-
-
-def _describe_error(error: aiohttp.ClientError | TimeoutError) -> str:
-    """Describe a connection error without the representations of aiohttp's objects."""
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return str(error.certificate_error)
-    if isinstance(error, aiohttp.ClientConnectorSSLError):
-        return f"no TLS connection ({error.os_error}); is this the port of the API server, and does it have https?"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        is_system_error = error.os_error.errno in errno.errorcode  # the resolver has its own error numbers
-        return os.strerror(error.os_error.errno or 0).lower() if is_system_error else str(error.os_error)
-    return "no response in time" if isinstance(error, TimeoutError) else str(error)
 
 
 def _make_connection_options(active_config: ActiveConfig) -> dict[str, Any]:

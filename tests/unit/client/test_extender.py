@@ -1,10 +1,14 @@
 """Configured extenders: their order, and TLS."""
 
+import asyncio
 import base64
+import re
 import ssl
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 import trustme
 
@@ -173,11 +177,47 @@ def test_an_unreachable_extender_is_reported() -> None:
         async with ScriptedServer() as server:
             url = server.url
         (extender,) = build_extenders([Extender(url_prefix=url, bind_verb="bind")])
-        with pytest.raises(ExtenderError, match=f'^Post "{url}/bind": '):
+        with pytest.raises(ExtenderError, match=f'^Post "{url}/bind": connection refused$'):
             await extender.bind(POD, "n1")
         await extender.close()
 
     run(main())
+
+
+def test_a_connection_error_is_described_without_objects(tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pod's condition has the text, and the address of an object would change it in each process."""
+    untrusted = bind_result(tls, {"tls_config": TLSConfig(ca_data=trustme.CA().cert_pem.bytes())})
+    assert untrusted.partition('/bind": ')[2].startswith("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: ")
+
+    async def reset(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("unable to perform operation on <TCPTransport>; the handler is closed")
+
+    monkeypatch.setattr(aiohttp.TCPConnector, "connect", reset)  # as uvloop does
+    assert bind_result(tls, {}).endswith('bind": unable to perform operation on <TCPTransport>; the handler is closed')
+
+
+def test_an_extender_that_does_not_speak_tls_or_http_is_described() -> None:
+    async def main(scheme: str, response: bytes) -> str:
+        async def respond(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(response)
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+        async with await asyncio.start_server(respond, "127.0.0.1", 0) as server:
+            address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            (extender,) = build_extenders([Extender(url_prefix=f"{scheme}://{address}", bind_verb="bind")])
+            with pytest.raises(ExtenderError) as caught:
+                await extender.bind(POD, "n1")
+            await extender.close()
+            return str(caught.value).partition(address)[2]
+
+    no_tls = asyncio.run(main("https", b"HTTP/1.1 400 Bad Request\r\n\r\n"))
+    assert re.fullmatch(
+        r'/bind": no TLS connection \(\[SSL.*\); is this the port of the extender, and does it have https\?', no_tls
+    )
+    no_http = asyncio.run(main("http", b"SSH-2.0-OpenSSH\r\n"))
+    assert no_http.startswith('/bind": not an HTTP response: Bad status line: ')
 
 
 SCORES = {
@@ -232,8 +272,7 @@ def call(verb: str, body: bytes, *, has_node_cache: bool = True) -> Any:
 
     async def main() -> Any:
         async with ScriptedServer() as server:
-            verbs = {"filter_verb": "filter", "prioritize_verb": "prioritize", "preempt_verb": "preempt"}
-            config = Extender(url_prefix=server.url, node_cache_capable=has_node_cache, **verbs)
+            config = Extender(server.url, "filter", "preempt", "prioritize", node_cache_capable=has_node_cache)
             (extender,) = build_extenders([config])
             server.respond(f"POST /{verb}", Reply(body=body))
             try:
