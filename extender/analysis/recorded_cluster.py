@@ -51,13 +51,12 @@ class Recording:
     Attributes:
         objects: the objects of kinds that affect scheduling, in file order, with the API server's defaults.
         config: the KubeSchedulerConfiguration in the files, as plain values; None without a configuration.
-        skipped_kinds: the number of objects of unknown kinds, by kind. If an object has a known kind but an unknown
-            apiVersion, the key is `<kind> of <apiVersion>`.
+        skipped_kinds: the number of objects by unknown kind, or by `<kind> of <apiVersion>` with an unknown apiVersion.
         recorded_kinds: the kinds that the files contain, even without objects.
         unreadable_kinds: the kinds that could not be read when the cluster was recorded, with the reason.
-        workload_pods: the pods of each workload whose manifest is in the files, by `Workload.key`, such as
-            `deployment/shop/web`. Missing pods were made and are among the objects.
+        workload_pods: the pods of each workload with a manifest, by `Workload.key`; those that were made are objects.
         kubernetes_version: the version of the recorded API server, such as `v1.37.2`; empty if it is unknown.
+        notes: what the user should know about the objects, such as why a workload has no pods.
     """
 
     objects: tuple[KubernetesObject, ...] = ()
@@ -69,6 +68,7 @@ class Recording:
     unreadable_kinds: Mapping[str, str] = field(default_factory=dict)
     workload_pods: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     kubernetes_version: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def read_recording(files: Iterable[str], *, override: bool = False) -> Recording:

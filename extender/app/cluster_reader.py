@@ -22,7 +22,7 @@ from extender.api.coscheduling import POD_GROUP_LABEL
 from extender.api.defaulting import set_priority
 from extender.api.kinds.devices import ResourceSlice
 from extender.api.kinds.disruption import PriorityClass
-from extender.api.kinds.meta import KubernetesObject
+from extender.api.kinds.meta import KubernetesObject, find_condition
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
 from extender.api.kinds.workload import ReplicaSet
@@ -71,6 +71,7 @@ class ClusterReader:
         self._recorded_kinds: set[str] = set()
         self._unreadable_kinds: dict[str, str] = {}
         self._workload_pods: dict[str, tuple[str, ...]] = {}
+        self._notes: list[str] = []
         self._release = DEFAULT_RELEASE
 
     async def read_kinds(self, kinds: Iterable[str], server: str) -> Recording:
@@ -136,6 +137,7 @@ class ClusterReader:
             recorded_kinds=frozenset(self._recorded_kinds),
             unreadable_kinds=self._unreadable_kinds,
             workload_pods=self._workload_pods,
+            notes=tuple(self._notes),
         )
 
     async def _list_concurrently(self, lists: Sequence[Awaitable[None]]) -> None:
@@ -214,6 +216,9 @@ class ClusterReader:
             return []
         except ForbiddenError as error:
             raise ApiError(f'{error}; grant the verb "get" on {endpoint.plural}') from error
+        failure = find_condition(workload.status.conditions, "ReplicaFailure")
+        if failure is not None and failure.status == "True":
+            self._notes.append(f"{name.key}: its controller cannot create pods: {failure.message}")
         replicas = max(1, workload.spec.replicas or 0)
         parallelism = max(1, workload.spec.parallelism or 0)
         spec = replace(workload.spec, replicas=replicas, parallelism=parallelism, suspend=False)

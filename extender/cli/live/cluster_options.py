@@ -145,6 +145,8 @@ def _read_live_cluster(input_options: InputOptions, options: ClusterOptions, sel
             recording = cluster_reader.read_cluster_kinds(source, RECORDED_KINDS, progress_bar.show)
         else:
             recording = cluster_reader.read_cluster_for_pods(source, selection, setup.profiles, progress_bar.show)
+    for note in recording.notes:
+        write_error(f"note: {note}")
     return Cluster(convert_coscheduling_groups(recording, setup.gates), setup)
 
 

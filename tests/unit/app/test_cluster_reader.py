@@ -151,3 +151,32 @@ def test_expired_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         read_cluster_kinds(CredentialSource(), ["Node", "Pod"])
     message = "the credentials of the kubeconfig are not accepted (Unauthorized); log in again"
     assert str(caught.value) == f"the cluster: {message}"
+
+
+QUOTA = 'pods "web-1" is forbidden: exceeded quota: team, requested: cpu=1, used: cpu=4, limited: cpu=4'
+
+
+@pytest.mark.parametrize(("status", "notes"), [
+    ("True", (f"deployment/shop/web: its controller cannot create pods: {QUOTA}",)),
+    ("False", ()),
+])  # fmt: skip
+def test_a_workload_without_pods_is_read_with_the_reason_of_its_controller(status: str, notes: tuple[str, ...]) -> None:
+    spec = {
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}},
+    }
+    condition = {"type": "ReplicaFailure", "status": status, "reason": "FailedCreate", "message": QUOTA}
+    metadata = {"name": "web", "namespace": "shop", "uid": "w"}
+
+    class DeploymentApi(RecordedApi):
+        async def call(self, request: Request) -> bytes:
+            if request.path == "/apis/apps/v1/namespaces/shop/deployments/web":
+                deployment = {"metadata": metadata, "spec": spec, "status": {"conditions": [condition]}}
+                return json.dumps(deployment).encode()
+            return await super().call(request)
+
+    api = DeploymentApi("v1.37.2", {"/api/v1/nodes": [], "/api/v1/pods": []})
+    selection = PodSelection(("deployment/web",), "shop")
+    recording = asyncio.run(ClusterReader(cast("Transport", api)).read_for_pods(selection, {}, "server"))
+    assert len(recording.workload_pods["deployment/shop/web"]) == 1
+    assert recording.notes == notes

@@ -135,6 +135,19 @@ def test_a_live_cluster_is_explained_with_the_release_of_its_api_server(
     assert inputs.setup.gates.release.version == release
 
 
+def test_the_notes_of_a_live_cluster_are_printed(
+    kubeconfig: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def read_cluster_for_pods(*_: object) -> Recording:
+        return Recording(notes=("deployment/shop/web: its controller cannot create pods: exceeded quota: team",))
+
+    monkeypatch.setattr(cluster_reader, "read_cluster_for_pods", read_cluster_for_pods)
+    read_cluster_inputs(None, InputOptions(emulated_version="1.37"), ClusterOptions(kubeconfig))
+    assert capsys.readouterr().err == (
+        "extender: note: deployment/shop/web: its controller cannot create pods: exceeded quota: team\n"
+    )
+
+
 def test_an_invalid_release_is_an_error_before_the_cluster_is_read(extender: Command, kubeconfig: str) -> None:
     assert extender("explain", "--kubeconfig", kubeconfig, "--emulated-version", "1.35") == (
         2,
