@@ -60,7 +60,10 @@ class Cluster:
         Raises:
             KeyError: there is no such pod.
         """
-        return self.pods[name if "/" in name else f"default/{name}"]
+        key = name if "/" in name else f"default/{name}"
+        if key not in self.pods:
+            raise KeyError(f"there is no pod {key}; the pods are {', '.join(self.pods)}")
+        return self.pods[key]
 
     def node(self, name: str) -> NodeInfo:
         """Return the node with this name, including its pods.
@@ -71,7 +74,7 @@ class Cluster:
         snapshot = self.cache.snapshot()
         row = snapshot.row(name)
         if row is None:
-            raise KeyError(name)
+            raise KeyError(f"there is no node {name}; the nodes are {', '.join(snapshot.names)}")
         return next(iter_node_infos(snapshot.view(np.array([row], dtype=np.int64))))
 
 
@@ -133,18 +136,19 @@ def make_node(
     *,
     cpu: str = "4",
     memory: str = "16Gi",
-    pods: str = "110",
     labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
     spec: Mapping[str, Any] | None = None,
     **resources: str,
 ) -> Manifest:
     """Return a node as plain values.
 
-    *spec* is its spec, such as `{"taints": [...]}`. *resources* are its other resources, such as
-    `**{"example.com/gpu": "2"}`.
+    *spec* is its spec, such as `{"taints": [...]}`. *resources* are its other resources, such as `pods="20"` (the
+    default is 110) or `**{"example.com/gpu": "2"}`.
     """
-    metadata = {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}
-    allocatable = {"cpu": cpu, "memory": memory, "pods": pods, **resources}
+    all_labels = {"kubernetes.io/hostname": name, **(labels or {})}
+    metadata = {"name": name, "labels": all_labels, "annotations": annotations or {}}
+    allocatable = {"cpu": cpu, "memory": memory, "pods": "110", **resources}
     status = {"allocatable": allocatable, "capacity": allocatable}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec or {}, "status": status}
 

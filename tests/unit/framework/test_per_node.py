@@ -190,6 +190,20 @@ profiles:
     assert decision.rejected_by == {"small": "GpuModel"}
 
 
+def test_a_node_of_a_test_has_the_given_annotations() -> None:
+    cluster = make_cluster(make_node("n", annotations={"example.com/rack": "7"}, pods="20"))
+    assert cluster.node("n").annotations == {"example.com/rack": "7"}
+    assert cluster.node("n").allocatable("pods") == 20
+
+
+def test_an_unknown_pod_or_node_of_a_test_is_an_error_that_names_the_known_ones() -> None:
+    cluster = make_cluster(make_node("a"), make_node("b"), make_pod("web"))
+    with pytest.raises(KeyError, match="there is no pod default/wbe; the pods are default/web"):
+        run_plugin(gpu_model, cluster, "wbe")
+    with pytest.raises(KeyError, match="there is no node c; the nodes are a, b"):
+        cluster.node("c")
+
+
 def test_a_node_of_a_test_has_the_given_spec() -> None:
     taint = {"key": "dedicated", "value": "batch", "effect": "NoSchedule"}
     cluster = make_cluster(make_node("n1", spec={"taints": [taint]}), make_pod("web"))
