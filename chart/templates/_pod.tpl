@@ -16,7 +16,13 @@ podAntiAffinity:
 
 {{- define "extender.spread" -}}
 {{- if .Values.topologySpreadConstraints -}}
-{{- toYaml .Values.topologySpreadConstraints -}}
+{{- $selector := dict "matchLabels" (include "extender.selectorLabels" . | fromYaml) -}}
+{{- range $constraint := .Values.topologySpreadConstraints }}
+{{- if not (hasKey $constraint "labelSelector") }}
+{{- $constraint = merge (dict "labelSelector" $selector) $constraint }}
+{{- end }}
+- {{- toYaml $constraint | nindent 2 }}
+{{- end -}}
 {{- else -}}
 - maxSkew: 1
   topologyKey: topology.kubernetes.io/zone
