@@ -6,19 +6,10 @@ from pathlib import Path
 
 from tests.doc_pages import DOCS, EXTENDER, PageRunner, parse_blocks, parse_steps
 
-PACKING = """
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- pluginConfig:
-  - {name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}}
-"""
-
 
 def test_the_commands_of_the_page(tmp_path: Path) -> None:
     shutil.copy(DOCS / "examples" / "demo" / "cluster.yaml", tmp_path)
     blocks = parse_blocks(DOCS / "what-if.md")
-    (tmp_path / "binpack.yaml").write_text(PACKING)
     runner = PageRunner(tmp_path, {"extender": EXTENDER}, {})
     runner.write_files(blocks)
     steps = parse_steps(blocks)
