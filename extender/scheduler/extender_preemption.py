@@ -94,11 +94,11 @@ def convert_to_candidate(extender: str, node: str, victims: MetaVictims, snapsho
         raise ExtenderError(f'nodeinfo not found for node name "{node}"')
     pods_by_uid: Mapping[str, AssignedPodInfo] = {pod.pod.metadata.uid: pod for pod in snapshot.pods_on(node).values()}
     victim_pods: list[AssignedPodInfo] = []
-    for victim in victims.pods:
-        pod = pods_by_uid.get(victim.uid)
+    for uid in dict.fromkeys(victim.uid for victim in victims.pods):  # each victim is evicted once
+        pod = pods_by_uid.get(uid)
         if pod is None:
             raise ExtenderError(
-                f"extender: {extender} claims to preempt pod (UID: &{{{victim.uid}}}) on node: {node}, "
+                f"extender: {extender} claims to preempt pod (UID: &{{{uid}}}) on node: {node}, "
                 "but the pod is not found on that node"
             )
         victim_pods.append(pod)

@@ -82,6 +82,12 @@ def test_an_extender_without_a_node_cache_gets_whole_pods() -> None:
     assert deleted(harness) == ["mid"]
 
 
+def test_a_victim_that_an_extender_names_often_is_evicted_once() -> None:
+    """A response may name half a million victims, and each eviction is two requests."""
+    harness, _ = preempt_with_extenders([PREEMPT], victims(n1=["low", "tiny"] * 50))
+    assert sorted(deleted(harness)) == ["low", "tiny"]
+
+
 def test_the_extender_may_change_the_victims() -> None:
     """Source: pkg/scheduler/extender.go, HTTPExtender.convertPodUIDToPod (1.36)."""
     harness, _ = preempt_with_extenders([PREEMPT], victims(n1=["low", "tiny"]))
