@@ -206,7 +206,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     },
     "A watch event": {"64 MiB": (watch.MAX_EVENT_BYTES, 64 * MIB)},
     "Response of an HTTP extender": {"64 MiB": (extender_transport.MAX_RESPONSE_BYTES, 64 * MIB)},
-    "Scores or nodes of an HTTP extender's response; its values with names; with nodes; of victims not in Go's form": {
+    "Scores or nodes of an HTTP extender's response; its values with names; with nodes; of victims, or with a null": {
         "100,000": (extender.MAX_ITEMS, 100_000),
         "1,000,000": (extender.MAX_VALUES, 1_000_000),
         "4,000,000": (extender.MAX_VALUES_WITH_NODES, 4_000_000),

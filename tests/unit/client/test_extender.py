@@ -7,6 +7,7 @@ import ssl
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import aiohttp
 import pytest
@@ -295,6 +296,12 @@ TOO_MANY_VALUES = {
         False,
         "invalid response: more than 4000000 values",
     ),
+    "values of a node with a null": (
+        "filter",
+        b'{"Nodes":{"items":[{"metadata":{"name":"n1"},"spec":{"taints":[' + b"null," * 100_000 + b"{}]}}]}}",
+        False,
+        "invalid response: nodes.items[0].spec.taints[0]: Expected `object`, got `null`",
+    ),
     "victims": (
         "preempt",
         b'{"NodeNameToMetaVictims":{"n1":{"pods":[' + b"{}," * 50_000 + b"{}]}}}",
@@ -312,6 +319,29 @@ def test_a_response_with_too_many_values_is_rejected(
     with pytest.raises(ExtenderError) as caught:
         call(verb, body, has_node_cache=has_node_cache)
     assert message in str(caught.value)
+
+
+def test_other_tasks_run_while_nodes_are_decoded() -> None:
+    nodes = b",".join(b'{"metadata":{"name":"n1"},"status":{"images":[%b{}]}}' % (b"{}," * 10_000) for _ in range(100))
+
+    async def main() -> int:
+        turns = 0
+
+        async def count_turns() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        (extender,) = build_extenders([Extender("http://127.0.0.1", "filter")])
+        respond = asyncio.sleep(0, b'{"Nodes":{"items":[%b]}}' % nodes)
+        with patch.object(extender, "_post_args", lambda *_: respond):
+            counter = asyncio.create_task(count_turns())
+            await extender.filter(ExtenderArgs(POD, ["n1"], list))
+        counter.cancel()
+        return turns
+
+    assert asyncio.run(main()) > 1
 
 
 def test_invalid_utf_8_in_a_response_is_replaced() -> None:
