@@ -143,12 +143,6 @@ class Snapshot:
         return np.union1d(node_rows, pod_rows)
 
     @property
-    def is_latest(self) -> bool:
-        """Whether no node or pod changed since the snapshot was taken."""
-        positions = self._tables.node_change_log.position, self._tables.pod_change_log.position
-        return positions == (self.node_log_position, self.pod_log_position)
-
-    @property
     def lowest_priority(self) -> int:
         """No pod of the cluster has a lower priority; there may be none with this one."""
         return self._tables.signatures.lowest_priority

@@ -32,7 +32,6 @@ from extender.client.errors import (
     CredentialsError,
     ForbiddenError,
     GoneError,
-    InvalidResponseError,
     NotFoundError,
     ServerError,
     TooManyRequestsError,
@@ -91,22 +90,11 @@ class ReflectorCounts:
 
     Attributes:
         watches: accepted watches.
-        events: watch events with an object.
-        bookmarks: watch events that only update the resource version.
-        ignored: watch events that were repeated or out of order.
-        unreadable: objects that our types cannot represent; they are left out.
-        malformed: responses that could not be decoded.
-        gone: expired resource versions.
+        failures: lists and watches that ended with an error.
     """
 
     lists: int = 0
     watches: int = 0
-    events: int = 0
-    bookmarks: int = 0
-    ignored: int = 0
-    unreadable: int = 0
-    malformed: int = 0
-    gone: int = 0
     failures: int = 0
 
 
@@ -216,15 +204,9 @@ class Reflector(Generic[T]):
     def _handle_error(self, error: ApiError) -> str:
         """Count an error, and reset the resource version if the list must be read again; return its message."""
         self.forbidden = isinstance(error, ForbiddenError | UnauthorizedError)
+        self.counts.failures += 1
         match error:
-            case GoneError():
-                self.counts.gone += 1
-                self.resource_version = ""
-            case InvalidResponseError():
-                self.counts.malformed += 1
-                self.resource_version = ""
             case ServerError():
-                self.counts.failures += 1
                 self._server_errors += 1
                 if self._server_errors >= _MAX_SERVER_ERRORS:
                     self.resource_version = ""
@@ -235,9 +217,8 @@ class Reflector(Generic[T]):
                 | ForbiddenError()
                 | CredentialsError()
             ):
-                self.counts.failures += 1
+                pass
             case _:
-                self.counts.failures += 1
                 self.resource_version = ""
         return self.missing_kind_hint if isinstance(error, NotFoundError) and self.missing_kind_hint else error.message
 
@@ -284,7 +265,6 @@ class Reflector(Generic[T]):
         self.counts.lists += 1
         self._server_errors = 0
         if object_list.unreadable_count:
-            self.counts.unreadable += object_list.unreadable_count
             _LOG.error(
                 "Objects cannot be read and are left out",
                 extra={"resource": self.list_watch.endpoint.plural, "count": object_list.unreadable_count},
@@ -339,13 +319,10 @@ class Reflector(Generic[T]):
         deltas: list[Delta[T]] = []
         for event in events:
             if not _is_newer(event.resource_version, self.resource_version):
-                self.counts.ignored += event.type is not EventType.BOOKMARK
                 continue
             self.resource_version = event.resource_version
             if event.type is EventType.BOOKMARK:
-                self.counts.bookmarks += 1
                 continue
-            self.counts.events += 1
             # An object may change twice in one batch: each delta starts from the state after the previous one.
             for delta in self._make_deltas(event):
                 self._update_store(delta)
@@ -357,12 +334,10 @@ class Reflector(Generic[T]):
         old, new = self._store.get(event.key), event.object
         if event.type is EventType.DELETED:
             if old is None:
-                self.counts.ignored += 1
                 return []
             last_state = new if new is not None and new.metadata.uid == old.metadata.uid else old
             return [Delta(last_state, None)]
         if new is None:
-            self.counts.unreadable += 1
             _LOG.error(
                 "An object cannot be read; its last known state is kept",
                 extra={"resource": self.list_watch.endpoint.plural, "object": event.key},

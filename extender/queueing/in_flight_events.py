@@ -30,11 +30,6 @@ class InFlightEvents:
     def __contains__(self, uid: object) -> bool:
         return uid in self._event_number_at_pop
 
-    @property
-    def event_count(self) -> int:
-        """The number of stored events."""
-        return len(self._events)
-
     def count_by_label(self) -> Counter[str]:
         """Return the number of stored events by label."""
         return Counter(event.label for event in self._events)

@@ -169,7 +169,7 @@ def test_a_watch_from_a_compacted_version_lists_again_and_misses_nothing(control
             await writer.create("Pod", "default", make_pod("new"))
             async with run_in_background(reflector.run()):
                 await wait_until(lambda: set(mirror.objects) == {"stays", "new"})
-            assert (reflector.counts.gone, mirror.inferred) == (1, 1)
+            assert (reflector.counts.failures, mirror.inferred) == (1, 1)
 
     asyncio.run(main())
 

@@ -51,15 +51,6 @@ def test_all_rows_may_have_changed_after_a_node_was_removed() -> None:
     assert changed_rows(old, cache.snapshot()) is None
 
 
-def test_a_snapshot_is_the_latest_until_a_row_changes() -> None:
-    cache = two_nodes()
-    snapshot = cache.snapshot()
-    assert snapshot.is_latest
-    cache.remove_pod("uid-default-a")
-    assert not snapshot.is_latest
-    assert cache.snapshot().is_latest
-
-
 def test_a_view_has_one_entry_for_each_of_its_rows() -> None:
     snapshot = two_nodes().snapshot()
     view = snapshot.view(np.array([1, 0]))

@@ -93,7 +93,7 @@ def test_events_while_a_pod_is_in_flight_count_when_it_is_requeued() -> None:
 
     assert harness.queue_of(WEB) == "backoff"
     assert len(harness.queue.in_flight_events) == 0
-    assert harness.queue.in_flight_events.event_count == 0
+    assert harness.queue.in_flight_events.count_by_label().total() == 0
 
 
 def test_events_before_a_pod_was_popped_do_not_count() -> None:
@@ -107,7 +107,7 @@ def test_events_before_a_pod_was_popped_do_not_count() -> None:
 
     assert harness.queue_of(WEB) == "unschedulable"
     harness.queue.done(other.uid)
-    assert harness.queue.in_flight_events.event_count == 0
+    assert harness.queue.in_flight_events.count_by_label().total() == 0
 
 
 def test_a_pod_with_an_error_backs_off() -> None:
