@@ -23,6 +23,7 @@ from extender.cache.tables import (
 )
 from extender.client import (
     connections,
+    errors,
     event_broadcaster,
     events,
     extender,
@@ -196,6 +197,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "256 MiB": (listwatch.MAX_PAGE_BYTES, 256 * MIB),
         "4 GiB": (listwatch.MAX_LIST_BYTES, 4 * GIB),
     },
+    "Message of a failure response of the API server": {"16 KiB": (errors.MAX_MESSAGE_LENGTH, 16 * KIB)},
     "Objects and pages of a list": {
         "1,000,000": (listwatch.MAX_LIST_OBJECTS, 1_000_000),
         "100 pages": (listwatch.MAX_EMPTY_PAGES, 100),

@@ -28,6 +28,11 @@ from typing import Final
 
 import msgspec
 
+from extender.basics.input_limits import shorten
+
+MAX_MESSAGE_LENGTH: Final = 16 * 1024
+"""The limit of the characters of the server's message. A Status may have 16 MiB, and its message is logged."""
+
 
 class _StatusCause(msgspec.Struct, frozen=True):
     """The field of a cause that is read. Source: apimachinery/pkg/apis/meta/v1/types.go, StatusCause (1.36)."""
@@ -155,6 +160,7 @@ def _select_error_class(status: ApiStatus) -> type[ApiError]:
 def make_error_from_status(status: ApiStatus) -> ApiError:
     """Return the error of a Status."""
     message = status.message or status.reason or f"the server returned status {status.code}"
+    message = shorten(message, MAX_MESSAGE_LENGTH)
     return _select_error_class(status)(message, status.code, status.reason)
 
 

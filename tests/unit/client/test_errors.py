@@ -64,3 +64,8 @@ def test_a_failure_response_becomes_its_error_class(code: int, body: Any, kind: 
 
 def test_the_http_status_wins_over_the_body_s_code() -> None:
     assert type(errors.make_error_from_response(403, b'{"code": 404, "message": "x"}')) is errors.ForbiddenError
+
+
+def test_a_message_of_more_than_16_kib_is_cut_because_it_is_logged() -> None:
+    body = json.dumps({"message": "x" * 16_385}).encode()
+    assert errors.make_error_from_response(503, body).message == "x" * 16_384 + "... (16385 characters)"
