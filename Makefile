@@ -1,4 +1,5 @@
-# Each target creates .venv first if it is missing or outdated; see `make help`.
+# Each target creates .venv first if it is missing or outdated; see `make help`. `make demo` alone creates venv, which has
+# no tools of development and is less than half as large.
 
 # The first of these that is Python 3.11 or newer; `make PYTHON=... setup` selects another.
 ifndef PYTHON
@@ -9,6 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 READY := $(VENV)/.ready
+DEMO := $(if $(wildcard $(READY)),$(VENV),venv)
 PLUGIN := docs/examples/plugin
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 # Tests run in several processes; `make test PARALLEL=` runs them in one, which a debugger needs. A process gets
@@ -26,20 +28,22 @@ help: ## List the targets
 
 setup: $(READY) ## Create .venv with the versions of the lock file
 
-$(READY): requirements-dev.lock pyproject.toml
+$(READY): requirements-dev.lock
+venv/.ready: requirements.lock
+$(READY) venv/.ready: pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		found=$$("$(PYTHON)" --version 2>&1) || found=missing; \
 		echo "extender needs Python 3.11 or newer; $(PYTHON) is $$found." >&2; \
 		echo "Install it, or select another: make PYTHON=/path/to/python3.12 setup" >&2; exit 1; }
-	@"$(PY)" -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear $(VENV) || { \
+	@"$(@D)/bin/python" -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear $(@D) || { \
 		echo "$(PYTHON) cannot create a virtual environment; on Debian and Ubuntu install the package python3-venv." >&2; exit 1; }
-	$(PIP) install --require-hashes --requirement requirements-dev.lock
-	$(PIP) install --no-deps --no-build-isolation --editable .
+	$(subst $(VENV),$(@D),$(PIP)) install --require-hashes --requirement $(filter %.lock,$^)
+	$(subst $(VENV),$(@D),$(PIP)) install --no-deps $(if $(filter $(READY),$@),--no-build-isolation) --editable .
 	@touch $@
 
-demo: $(READY) ## Schedule an example cluster, then run explain, simulate and serve on a recorded one
-	$(BIN)/extender demo
-	PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/examples/demo/run.sh
+demo: $(DEMO)/.ready ## Schedule an example cluster, then run explain, simulate and serve on a recorded one
+	$(DEMO)/bin/extender demo
+	PATH="$(CURDIR)/$(DEMO)/bin:$$PATH" sh docs/examples/demo/run.sh
 
 test: test-example ## Run all tests; those against a control plane only if it is built
 	$(PYTEST) $(PYTEST_FLAGS)
@@ -193,6 +197,6 @@ kubectl-archive: build ## Build dist/kubectl-placement_OS_ARCH.tar.gz, the kubec
 test-kubectl-archive: kubectl-archive ## Unpack the archive of the kubectl plugin and run it without Python
 	sh tests/release/try_archive.sh dist/kubectl-placement_*.tar.gz
 
-clean: ## Remove .venv and all built or cached files
-	rm -rf $(VENV) build dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean: ## Remove .venv, venv and all built or cached files
+	rm -rf $(VENV) venv build dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

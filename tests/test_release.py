@@ -94,6 +94,14 @@ def test_workflows_run_targets_that_exist() -> None:
     assert (workflow_targets | set(matrix)) - existing == set()
 
 
+def test_the_demo_of_a_fresh_clone_installs_no_tools_of_development() -> None:
+    command = ["make", "-C", str(ROOT), "--dry-run", "VENV=missing", "demo"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert "venv/bin/python -m pip" in printed
+    assert "--requirement requirements.lock" in printed
+    assert "requirements-dev.lock" not in printed
+
+
 def test_ci_runs_all_targets_of_the_script() -> None:
     script_targets = {
         target for match in MAKE_LINE.findall((ROOT / ".ci" / "run").read_text()) for target in match.split()
