@@ -1,7 +1,7 @@
 """Send events in the background. Recording an event never waits and never fails.
 
 Bindings have priority: while pods are being scheduled or bound, events with the reason `Scheduled` are deferred for
-some seconds. Events beyond the capacity are dropped and counted.
+some seconds. Events beyond the capacity are dropped.
 
 Source: client-go/tools/events/event_broadcaster.go, eventBroadcasterImpl.recordToSink (1.36).
 """
@@ -67,8 +67,6 @@ class EventBroadcaster:
         new_uuid: the source of event names, for objects whose own name is not valid in an event name.
         has_bindings_in_flight: the function that returns whether pods are being scheduled or bound. Events of bindings
             are then deferred.
-        recorded, written, dropped, failed: counters. A repeated event that needs no write increments only
-            `recorded`.
     """
 
     writer: Writer
@@ -78,10 +76,6 @@ class EventBroadcaster:
     capacity: int = CAPACITY
     new_uuid: Callable[[], UUID] = uuid4
     has_bindings_in_flight: Callable[[], bool] = lambda: False
-    recorded: int = 0
-    written: int = 0
-    dropped: int = 0
-    failed: int = 0
     _senders: tuple[_SenderQueues, ...] = field(
         default_factory=lambda: tuple(_SenderQueues() for _ in range(SENDER_COUNT))
     )
@@ -95,9 +89,7 @@ class EventBroadcaster:
 
     def record(self, event: Event) -> None:
         """Enqueue *event*."""
-        self.recorded += 1
         if self.pending_count >= self.capacity:
-            self.dropped += 1
             return
         # Timestamps are unique, because an event's name is made of its object's name and its timestamp. If the clock
         # was set back, they follow it.
@@ -139,9 +131,7 @@ class EventBroadcaster:
         while True:
             await asyncio.sleep(seconds)
             for write in make_writes():
-                if self.pending_count >= self.capacity:
-                    self.dropped += 1
-                else:
+                if self.pending_count < self.capacity:
                     self._enqueue(write)
 
     async def _run_sender(self, sender: _SenderQueues) -> None:
@@ -171,14 +161,12 @@ class EventBroadcaster:
                 await self._send_once(write)
             except ApiError as error:
                 if outcome_unknown and write.patch is None and isinstance(error, AlreadyExistsError):
-                    self.written += 1  # by the attempt whose response was lost
-                    return
+                    return  # it was written by the attempt whose response was lost
                 outcome_unknown = outcome_unknown or isinstance(error, UnreachableError)
                 should_retry = isinstance(error, (UnreachableError, CredentialsError)) or (
                     isinstance(error, AlreadyExistsError) and write.patch is not None
                 )
                 if not should_retry or not remaining_attempts:
-                    self.failed += 1
                     _LOG.warning(
                         "An event could not be written",
                         extra={"event": f"{write.namespace}/{write.name}", "err": str(error)},
@@ -186,7 +174,6 @@ class EventBroadcaster:
                     return
                 await asyncio.sleep(RETRY_SECONDS * (1.0 + _JITTER_FACTOR * self.jitter()))
             else:
-                self.written += 1
                 return
 
     async def _send_once(self, write: EventWrite) -> None:

@@ -305,7 +305,6 @@ def test_repeated_events_are_one_series(control_plane: ControlPlane) -> None:
                 for _ in range(3):
                     recorder.record(event)
                 assert await recorder.drain(TIMEOUT)
-            assert (recorder.written, recorder.failed) == (2, 0)
             body = await admin.call(Request("GET", "/apis/events.k8s.io/v1/namespaces/default/events"))
             (pod,) = [
                 item for item in json.loads(body)["items"] if item["regarding"].get("uid") == created.metadata.uid
