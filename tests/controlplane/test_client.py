@@ -155,6 +155,10 @@ def test_a_reflector_survives_a_server_restart(control_plane: ControlPlane) -> N
 
 
 def test_a_watch_from_a_compacted_version_lists_again_and_misses_nothing(control_plane: ControlPlane) -> None:
+    """The watch cache of a new API server begins with the current version."""
+    control_plane.stop_api_server()
+    control_plane.start_api_server()
+
     async def main() -> None:
         mirror = ObjectMirror()
         async with open_transport(control_plane) as transport:
