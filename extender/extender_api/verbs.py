@@ -54,8 +54,7 @@ class PodPreparer:
     """Validates a pod and sets its defaults.
 
     The last pod is cached, because filter and prioritize get the same pod, and the pods of a workload differ only in
-    their metadata.
-    Of its metadata, only the namespace has a default.
+    their metadata. Of the metadata, the namespace has a default, and the labels of a pod without uid affect its spec.
     """
 
     _last_prepared: tuple[Pod, Pod] | None = field(init=False, default=None, repr=False)
@@ -70,7 +69,8 @@ class PodPreparer:
             last_pod, last_prepared_pod = self._last_prepared
             if last_pod is pod:
                 return last_prepared_pod
-            if pod.metadata.namespace and pod.spec == last_pod.spec and pod.status == last_pod.status:
+            is_created = pod.metadata.namespace and pod.metadata.uid and last_pod.metadata.uid
+            if is_created and pod.spec == last_pod.spec and pod.status == last_pod.status:
                 prepared_pod = replace(pod, spec=last_prepared_pod.spec)
                 self._last_prepared = pod, prepared_pod
                 return prepared_pod

@@ -230,6 +230,17 @@ def test_a_pod_that_differs_from_the_last_one_only_in_its_metadata_is_not_valida
     assert len(validated) == (1 if is_alike else 2)
 
 
+@pytest.mark.parametrize("uid", ["", "2"])
+def test_the_labels_of_a_pod_without_uid_are_not_merged_into_the_affinity_of_another(uid: str) -> None:
+    term = {"labelSelector": {}, "matchLabelKeys": ["version"], "topologyKey": "zone"}
+    spec = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    first = make_pod("a", labels={"version": "1"}, metadata={"uid": ""}, spec=spec)
+    second = make_pod("b", labels={"version": "2"}, metadata={"uid": uid}, spec=spec)
+    pod_preparer = PodPreparer()
+    pod_preparer.prepare(first)
+    assert pod_preparer.prepare(second) == set_defaults(second)
+
+
 def test_an_amount_beyond_64_bits_is_only_a_large_amount() -> None:
     huge = ExtenderArgs(make_pod("huge", requests={"cpu": 2**70}), names=NodeNames(["n1"]))
     assert run_now(make_verbs(AcceptingFilter()).filter(huge)).node_names == ["n1"]
