@@ -60,7 +60,7 @@ def _iterate_required_kinds(pod: Pod, profile: Profile) -> Iterator[str]:
         yield "Namespace"
     if "DefaultPreemption" in plugins and pod.spec.preemption_policy != "Never":
         yield "PodDisruptionBudget"
-    if pod.spec.priority_class_name and pod.spec.priority is None:
+    if pod.spec.priority is None:
         yield "PriorityClass"
     yield from _iterate_pod_group_kinds(pod, profile)
     for name, plugin in profile.plugins.items():
@@ -135,15 +135,10 @@ def list_missing_kinds(
         relevant_kinds.add("PodDisruptionBudget")
     if has_namespace_selector(pod):
         relevant_kinds.add("Namespace")
-    return [
-        kind
-        for kind in list_required_kinds(pod, profile)
-        if kind in relevant_kinds and kind not in recorded_kinds and not _is_built_in_class(kind, pod)
-    ]
-
-
-def _is_built_in_class(kind: str, pod: Pod) -> bool:
-    return kind == "PriorityClass" and pod.spec.priority_class_name.startswith("system-")
+    class_name = pod.spec.priority_class_name
+    if not class_name or class_name.startswith("system-"):  # few clusters have a global default
+        relevant_kinds.remove("PriorityClass")
+    return [kind for kind in list_required_kinds(pod, profile) if kind in relevant_kinds and kind not in recorded_kinds]
 
 
 def has_namespace_selector(pod: Pod) -> bool:

@@ -6,6 +6,7 @@ Nodes and pods are listed first. The selected pods determine which other kinds a
 import asyncio
 import contextlib
 import dataclasses
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -243,7 +244,9 @@ def _may_matter(kind: str, selected_pods: Sequence[Pod], pods: Sequence[Pod]) ->
     if kind == "Namespace":
         return any(has_namespace_selector(pod) for pod in (*selected_pods, *pods))
     if kind == "PodDisruptionBudget":
-        highest_priority = max((pod.spec.priority or 0 for pod in selected_pods), default=0)
+        # The PriorityClass of a pod without priority is not read yet.
+        priorities = (math.inf if pod.spec.priority is None else pod.spec.priority for pod in selected_pods)
+        highest_priority = max(priorities, default=0)
         return any(pod.spec.node_name and (pod.spec.priority or 0) < highest_priority for pod in pods)
     return True
 

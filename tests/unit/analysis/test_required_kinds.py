@@ -60,7 +60,9 @@ items: []
 
 
 def make_pod(spec: dict[str, Any] | None = None, **metadata: Any) -> Pod:
-    return from_builtins({"metadata": {"name": "p", "namespace": "default", **metadata}, "spec": spec or {}}, Pod)
+    """Make a pod with the priority that an API server sets."""
+    meta = {"name": "p", "namespace": "default", **metadata}
+    return from_builtins({"metadata": meta, "spec": {"priority": 0, **(spec or {})}}, Pod)
 
 
 def explain(text: str, name: str) -> PodReport:
@@ -104,9 +106,10 @@ def explain(text: str, name: str) -> PodReport:
             ["Service", "ReplicaSet", "Namespace", "PodDisruptionBudget"],
         ),
         (
-            make_pod({"priorityClassName": "high"}),
+            make_pod({"priorityClassName": "high", "priority": None}),
             ["Namespace", "PodDisruptionBudget", "PriorityClass"],
         ),
+        (make_pod({"priority": None}), ["Namespace", "PodDisruptionBudget", "PriorityClass"]),
     ],
 )
 def test_the_kinds_depend_on_what_the_pod_asks_for(pod: Pod, kinds: list[str]) -> None:
@@ -195,10 +198,11 @@ def test_namespaces_are_missing_only_for_a_namespace_selector() -> None:
     assert list_missing_kinds(pod, PROFILE, [], scored=False, preempts=False) == ["Namespace"]
 
 
-def test_a_system_priority_class_needs_no_object() -> None:
-    pod = make_pod({"priorityClassName": "system-node-critical"})
+def test_only_a_priority_class_that_a_pod_names_is_missing_unless_it_is_of_the_system() -> None:
+    pod = make_pod({"priorityClassName": "system-node-critical", "priority": None})
     assert list_missing_kinds(pod, PROFILE, [], scored=False, preempts=False) == []
-    other = make_pod({"priorityClassName": "high"})
+    assert list_missing_kinds(make_pod({"priority": None}), PROFILE, [], scored=False, preempts=False) == []
+    other = make_pod({"priorityClassName": "high", "priority": None})
     assert list_missing_kinds(other, PROFILE, [], scored=False, preempts=False) == ["PriorityClass"]
 
 

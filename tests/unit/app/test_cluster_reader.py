@@ -10,7 +10,8 @@ import pytest
 
 from extender.analysis.input.input_errors import UnreadableError
 from extender.analysis.pod_selection import PodSelection
-from extender.app import cluster_reader
+from extender.api.kinds.pod import Pod
+from extender.app import cluster_reader, wiring
 from extender.app.cluster_reader import ClusterReader, read_cluster_for_pods, read_cluster_kinds
 from extender.client.errors import ForbiddenError, NotFoundError, UnauthorizedError
 from extender.client.kubeconfig import CredentialSource
@@ -121,6 +122,34 @@ def test_a_workload_that_may_not_be_read_is_no_missing_workload(monkeypatch: pyt
     with pytest.raises(UnreadableError) as caught:
         read_cluster_for_pods(CredentialSource(), PodSelection(("deployment/web",), "shop"), {})
     assert str(caught.value) == f'https://api: {forbidden}; grant the verb "get" on deployments'
+
+
+@pytest.mark.parametrize("class_name", ["", "high"])
+def test_a_workload_without_pods_has_the_priority_of_the_class_and_may_preempt_pods_with_budgets(
+    class_name: str,
+) -> None:
+    pod_spec = {"schedulerName": "default-scheduler", "containers": [{"name": "a"}], "priorityClassName": class_name}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod_spec}
+    deployment = {"metadata": {"name": "web", "namespace": "shop", "uid": "w"}, "spec": {"template": template}}
+
+    class DeploymentApi(RecordedApi):
+        async def call(self, request: Request) -> bytes:
+            if request.path == "/apis/apps/v1/namespaces/shop/deployments/web":
+                return json.dumps(deployment).encode()
+            return await super().call(request)
+
+    high = {"metadata": {"name": "high"}, "value": 1000, "globalDefault": True}
+    lists = {
+        "/api/v1/nodes": [],
+        "/api/v1/pods": [make_pod(nodeName="n1", priority=0)],
+        "/apis/scheduling.k8s.io/v1/priorityclasses": [high],
+        "/apis/policy/v1/poddisruptionbudgets": [],
+    }
+    reader = ClusterReader(cast("Transport", DeploymentApi("v1.37.2", lists)))
+    selection, profiles = PodSelection(("deployment/web",), "shop"), wiring.build_setup().profiles
+    recording = asyncio.run(reader.read_for_pods(selection, profiles, "server"))
+    assert [obj.spec.priority for obj in recording.objects if isinstance(obj, Pod)] == [0, 1000]
+    assert "PodDisruptionBudget" in recording.recorded_kinds
 
 
 def test_a_finished_job_is_read_with_a_pod_that_it_would_make() -> None:
