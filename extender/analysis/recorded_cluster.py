@@ -381,12 +381,10 @@ class _RecordingReader:
         priority_classes = {obj.metadata.name: obj for obj in objects if isinstance(obj, PriorityClass)}
         storage_classes = [obj for obj in objects if isinstance(obj, StorageClass)]
         for obj in objects:
-            if isinstance(obj, Pod):
-                yield set_priority(obj, priority_classes)
-            elif isinstance(obj, PersistentVolumeClaim):
+            if isinstance(obj, PersistentVolumeClaim):
                 yield set_storage_class(obj, storage_classes)
             else:
-                yield obj
+                yield set_priority(obj, priority_classes)
 
     def _expand_workloads(self) -> dict[str, tuple[str, ...]]:
         """Add the missing pods of all workloads; return the keys of all pods of each workload."""

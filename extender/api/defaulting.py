@@ -85,17 +85,21 @@ def set_defaults(obj: T) -> T:
     return obj
 
 
-def set_priority(pod: Pod, priority_classes: Mapping[str, PriorityClass]) -> Pod:
-    """Return *pod* with the priority of its PriorityClass, or of the global default if it names no class.
+def set_priority(obj: T, priority_classes: Mapping[str, PriorityClass]) -> T:
+    """Return a pod or pod group with the priority of its PriorityClass, or of the global default if it names no class.
 
-    A pod that has a priority, or whose class does not exist, is returned unchanged. Of several global defaults, the
-    one with the lowest priority is used.
+    An object is returned unchanged if it has a priority, if its class does not exist, or if it is of another kind. A
+    pod group with a uid is returned unchanged too: the gates of its API server decide whether it has a priority. Of
+    several global defaults, the one with the lowest priority is used.
 
-    Source: plugin/pkg/admission/priority/admission.go, Plugin.admitPod, Plugin.getDefaultPriorityClass (1.36).
+    Source: plugin/pkg/admission/priority/admission.go, Plugin.admitPod, Plugin.admitPodGroup,
+    Plugin.admitCompositePodGroup, Plugin.getDefaultPriorityClass (1.37).
     """
-    if pod.spec.priority is not None:
-        return pod
-    name = pod.spec.priority_class_name
+    if not isinstance(obj, Pod | PodGroup | CompositePodGroup) or obj.spec.priority is not None:
+        return obj
+    if obj.metadata.uid and not isinstance(obj, Pod):
+        return obj
+    name = obj.spec.priority_class_name
     if name:
         priority_class = priority_classes.get(name)
     else:
@@ -103,11 +107,11 @@ def set_priority(pod: Pod, priority_classes: Mapping[str, PriorityClass]) -> Pod
         priority_class = min(global_defaults, key=lambda candidate: candidate.value, default=None)
     priority = priority_class.value if priority_class else SYSTEM_PRIORITIES.get(name)
     if priority is None:
-        return pod
+        return obj
     changes: dict[str, Any] = {"priority": priority}
-    if priority_class and pod.spec.preemption_policy is None:
+    if priority_class and obj.spec.preemption_policy is None:
         changes["preemption_policy"] = priority_class.preemption_policy
-    return replace(pod, spec=replace(pod.spec, **changes))
+    return replace(obj, spec=replace(obj.spec, **changes))
 
 
 def set_storage_class(claim: PersistentVolumeClaim, classes: Iterable[StorageClass]) -> PersistentVolumeClaim:

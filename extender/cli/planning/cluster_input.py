@@ -1,7 +1,7 @@
 """Read the pods in the files of the planning commands' flags, and add their other objects to the cluster."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from extender.analysis.coscheduling_groups import convert_coscheduling_groups
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
@@ -72,11 +72,13 @@ def select_pods(recordings: Iterable[Recording], cluster: Cluster) -> list[Pod]:
     """
     pods: list[Pod] = []
     errors: list[InputErrorLine] = []
-    recordings = [convert_coscheduling_groups(recording, cluster.setup.gates) for recording in recordings]
+    recordings = list(recordings)
     priority_classes = _get_priority_classes(cluster.recording) if recordings else {}
-    for recording in recordings:
+    for file_recording in recordings:
+        objects = tuple(set_priority(obj, priority_classes) for obj in file_recording.objects)
+        recording = convert_coscheduling_groups(replace(file_recording, objects=objects), cluster.setup.gates)
         location = SourceLocation(", ".join(recording.sources))
-        recorded_pods = [set_priority(obj, priority_classes) for obj in recording.objects if isinstance(obj, Pod)]
+        recorded_pods = [obj for obj in recording.objects if isinstance(obj, Pod)]
         if not recorded_pods:
             kinds = ", ".join(recording.skipped_kinds or {type(obj).__name__: 1 for obj in recording.objects})
             others = f", only {kinds}" if kinds else ""  # a daemon set has no pod without nodes

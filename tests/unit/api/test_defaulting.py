@@ -11,6 +11,7 @@ from extender.api.kinds.disruption import PriorityClass
 from extender.api.kinds.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
+from extender.api.kinds.pod_group import CompositePodGroup, PodGroup
 from extender.api.kinds.storage import PersistentVolumeClaim, StorageClass
 from extender.api.kinds.workload import Namespace
 
@@ -103,6 +104,19 @@ def test_a_pod_without_class_gets_the_priority_of_the_lowest_global_default() ->
     spec = set_priority(make_pod(), classes).spec
     assert (spec.priority, spec.preemption_policy) == (3, "Never")
     assert set_priority(make_pod(priority=0), classes).spec.priority == 0
+
+
+@pytest.mark.parametrize("kind", [PodGroup, CompositePodGroup])
+def test_a_pod_group_gets_the_priority_of_its_class_unless_an_api_server_created_it(
+    kind: type[PodGroup | CompositePodGroup],
+) -> None:
+    default = PriorityClass(metadata=ObjectMeta(name="default"), value=5, global_default=True)
+    group = set_priority(kind(metadata=ObjectMeta(name="g")), {"high": HIGH, "default": default})
+    assert (group.spec.priority, group.spec.preemption_policy) == (5, None)
+    group = set_priority(from_builtins({"spec": {"priorityClassName": "high"}}, kind), {"high": HIGH})
+    assert (group.spec.priority, group.spec.preemption_policy) == (7, "Never")
+    created = kind(metadata=ObjectMeta(name="g", uid="1"))
+    assert set_priority(created, {"default": default}) is created
 
 
 def test_label_keys_of_pod_affinity_are_merged_into_the_selectors() -> None:
