@@ -254,6 +254,9 @@ class HttpExtender:
 
         Invalid bytes are replaced by U+FFFD.
 
+        Raises:
+            ExtenderError: the call failed, or the response has too many values.
+
         Source: Go 1.26, encoding/json/decode.go, unquoteBytes.
         """
         response = await self._transport.post(verb, msgspec.json.encode(body))
@@ -332,7 +335,11 @@ def _decode_priorities(body: bytes) -> Sequence[HostPriority]:
 
 
 def _check_count(items: list[T], noun: str) -> list[T]:
-    """Return *items* unless there are too many."""
+    """Return *items*.
+
+    Raises:
+        ExtenderError: there are more than `MAX_ITEMS`.
+    """
     if len(items) > MAX_ITEMS:
         raise ExtenderError(f"invalid response: more than {MAX_ITEMS} {noun}")
     return items
