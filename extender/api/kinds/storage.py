@@ -103,6 +103,7 @@ class StorageClass(KubernetesObject, frozen=True, kw_only=True):
     """A storage class."""
 
     provisioner: str = ""
+    parameters: dict[str, str] = field(default_factory=dict)
     volume_binding_mode: str | None = None
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
 
