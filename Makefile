@@ -1,5 +1,5 @@
-# Each target creates .venv first if it is missing or outdated; see `make help`. `make demo` alone creates venv, which has
-# no tools of development and is less than half as large.
+# Each target creates .venv first if it is missing or outdated; see `make help`. `make demo` alone creates .venv-demo,
+# which has no tools of development and is less than half as large.
 
 # The first of these that is Python 3.11 or newer; `make PYTHON=... setup` selects another.
 ifndef PYTHON
@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 READY := $(VENV)/.ready
-DEMO := $(if $(wildcard $(READY)),$(VENV),venv)
+DEMO := $(if $(wildcard $(READY)),$(VENV),.venv-demo)
 PLUGIN := docs/examples/plugin
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 # Tests run in several processes; `make test PARALLEL=` runs them in one, which a debugger needs. A process gets
@@ -29,8 +29,8 @@ help: ## List the targets
 setup: $(READY) ## Create .venv with the versions of the lock file
 
 $(READY): requirements-dev.lock
-venv/.ready: requirements.lock
-$(READY) venv/.ready: pyproject.toml
+.venv-demo/.ready: requirements.lock
+$(READY) .venv-demo/.ready: pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		found=$$("$(PYTHON)" --version 2>&1) || found=missing; \
 		echo "extender needs Python 3.11 or newer; $(PYTHON) is $$found." >&2; \
@@ -197,6 +197,6 @@ kubectl-archive: build ## Build dist/kubectl-placement_OS_ARCH.tar.gz, the kubec
 test-kubectl-archive: kubectl-archive ## Unpack the archive of the kubectl plugin and run it without Python
 	sh tests/release/try_archive.sh dist/kubectl-placement_*.tar.gz
 
-clean: ## Remove .venv, venv and all built or cached files
-	rm -rf $(VENV) venv build dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean: ## Remove .venv, .venv-demo and all built or cached files
+	rm -rf $(VENV) .venv-demo build dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

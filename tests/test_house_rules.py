@@ -24,7 +24,7 @@ TOP_LEVEL = {
 FRAGMENT = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\.(added|changed|fixed|removed|security)\.md")
 NOT_FRAGMENTS = {"template.md.j2"}
 GENERATED = re.compile(
-    r"(^|/)(\.git|\.?venv|\.\w+_cache|__pycache__|\.hypothesis)(/|$)|^(build|dist)/|^\.coverage|\.pyc$"
+    r"(^|/)(\.git|\.?venv(-demo)?|\.\w+_cache|__pycache__|\.hypothesis)(/|$)|^(build|dist)/|^\.coverage|\.pyc$"
 )
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 # A path of one machine, or the host of a package index: the tree must work anywhere.

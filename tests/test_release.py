@@ -97,7 +97,7 @@ def test_workflows_run_targets_that_exist() -> None:
 def test_the_demo_of_a_fresh_clone_installs_no_tools_of_development() -> None:
     command = ["make", "-C", str(ROOT), "--dry-run", "--always-make", "VENV=missing", "demo"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    assert "venv/bin/python -m pip" in printed
+    assert ".venv-demo/bin/python -m pip" in printed
     assert "--requirement requirements.lock" in printed
     assert "requirements-dev.lock" not in printed
 
