@@ -16,7 +16,7 @@ from extender.cache.pod_info import AssignedPodInfo
 from extender.client.errors import ApiError, NotFoundError
 from extender.framework.api_plan import ApiPlan
 from extender.framework.extension_points import PostFilterResult
-from extender.framework.status import error_status
+from extender.framework.status import SUCCESS, error_status
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.preemption.plan import Candidate, GroupPreemptionPlan, PreemptionPlan
 from extender.scheduler.api_writer import PodEvent
@@ -209,7 +209,8 @@ def _cancel_binding(context: SchedulerContext, preemptor: Preemptor, victim: Ass
     waiting_pod = context.waiting_pods.get(victim.uid)
     cancel = context.pre_bind_cancel_functions.get(victim.uid)
     if waiting_pod is not None:
-        waiting_pod.preempt("DefaultPreemption", "preempted")
+        if not waiting_pod.preempt("DefaultPreemption", "preempted") and waiting_pod.status == SUCCESS:
+            return False
         context.wake()
     elif cancel is not None:
         cancel("preempted by DefaultPreemption")

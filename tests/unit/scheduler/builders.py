@@ -232,3 +232,9 @@ class SchedulerHarness:
     def node_of(self, pod: Pod) -> str:
         """Return the node of *pod* on the server; empty if it has none."""
         return self.api.pods[pod.key].spec.node_name
+
+
+def get_metric(harness: SchedulerHarness, line: str) -> str:
+    """Return the value of the metric *line*, a name with labels; empty if it is not exposed."""
+    text = b"".join(harness.context.metrics.render()).decode()
+    return next((row.removeprefix(f"{line} ") for row in text.splitlines() if row.startswith(f"{line} ")), "")

@@ -19,7 +19,7 @@ from extender.scheduler.event_handlers import ClusterEventDispatcher
 from extender.scheduler.scheduler import Scheduler
 from tests.build import make_node, make_pod
 from tests.unit.client.virtual_time import current_loop, run
-from tests.unit.scheduler.builders import SchedulerHarness
+from tests.unit.scheduler.builders import SchedulerHarness, get_metric
 
 TERMINATING = {"deletionTimestamp": "2026-03-01T00:00:00Z"}
 
@@ -33,12 +33,6 @@ def make_harness(
     preemptor = make_pod("high", requests={"cpu": "4"}, priority=10)
     harness.create(preemptor)
     return harness, preemptor
-
-
-def get_metric(harness: SchedulerHarness, line: str) -> str:
-    """Return the value of the metric *line*, a name with labels; empty if it is not exposed."""
-    text = b"".join(harness.context.metrics.render()).decode()
-    return next((row.removeprefix(f"{line} ") for row in text.splitlines() if row.startswith(f"{line} ")), "")
 
 
 def test_a_preemptor_is_gated_during_the_evictions_whatever_happened_in_its_attempt(
@@ -115,6 +109,17 @@ def test_a_waiting_victim_is_preempted_in_memory(release: Release, queue: str) -
     assert ("default/low", "Preempted", note) in harness.events.recorded
     assert harness.queue_of("high") == queue
     assert get_metric(harness, 'scheduler_preemption_goroutines_execution_total{result="success"}') == "1.0"
+
+
+def test_a_victim_that_was_allowed_just_before_is_deleted() -> None:
+    """Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor (1.37)."""
+    victim = make_pod("low", node="n1", requests={"cpu": "1"}, priority=0)
+    harness, _ = make_harness(victim)
+    harness.context.waiting_pods.add(harness.cache.make_pod_info(victim), "n1", {"Gate": 60.0}, 0.0).allow("Gate")
+
+    harness.attempt()
+
+    assert [api_call.name for api_call in harness.api.calls_to("delete")] == ["low"]
 
 
 class LowWaits:
