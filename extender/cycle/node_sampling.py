@@ -66,8 +66,6 @@ class NodeSampler:
     ) -> tuple[BoolArray, BoolArray]:
         """Return the feasible nodes that a search finds and the nodes that it examines, as two masks.
 
-        Both masks are bool with shape (number of nodes,).
-
         The masks *allowed_mask* (nodes that PreFilter allows) and *feasible* (nodes that pass all filters), and both
         results are bool with shape (number of nodes,). The search stops after *num_nodes_to_find* feasible nodes.
         """

@@ -296,7 +296,8 @@ class Verbs:
             scores[:scored_count] = scale_totals(scored_totals, 0 if scored_count == len(totals) else 1)
         if self.score_range is ScoreRange.RELATIVE and len(scores):
             scores -= np.bincount(scores).argmax()
-            best_first, scores = best_first[scores != 0], scores[scores != 0]
+            is_listed = scores != 0
+            best_first, scores = best_first[is_listed], scores[is_listed]
         self.metrics.observe_nodes("prioritize", len(totals), scored_count, requested_nodes.unknown_count)
         return HostPriorities(requested_nodes.node_names, best_first, scores)
 
