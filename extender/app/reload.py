@@ -111,7 +111,7 @@ class ConfigurationFile:
         current = self.setup
         try:  # in a thread, so that the event loop can answer requests meanwhile
             setup = await asyncio.to_thread(
-                load_setup, data, str(self.file), current.gates, current.profile_set.shared_state
+                load_setup, data, str(self.file), current.gates.from_flags, current.profile_set.shared_state
             )
         except ConfigError as error:
             raise ReloadError("; ".join(map(str, error.errors))) from error

@@ -99,6 +99,7 @@ def make_recorded_backend(options: ServeOptions) -> ServeBackend:
     """Return the backend of a recorded cluster, or of an empty one for requests that contain whole nodes."""
 
     async def apply_setup(new_setup: SchedulerSetup) -> None:
+        _check_groups(setup, new_setup)
         replace_profiles(extender_service, new_setup, plugin_metrics)
         for pod in list(cache.pending_pods.values()):
             cache.nominate(pod, "")
@@ -239,6 +240,10 @@ def _make_live_app(options: ServeOptions, extender_service: ExtenderService) -> 
 def _check_reload(setup: SchedulerSetup, new_setup: SchedulerSetup) -> None:
     if new_setup.configuration.client_connection != setup.configuration.client_connection:
         raise ReloadError("a change of clientConnection requires a restart")
+    _check_groups(setup, new_setup)
+
+
+def _check_groups(setup: SchedulerSetup, new_setup: SchedulerSetup) -> None:
     if new_setup.gates.coscheduling != setup.gates.coscheduling:
         raise ReloadError("enabling or disabling the plugin Coscheduling requires a restart")
 

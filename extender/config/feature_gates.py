@@ -66,9 +66,10 @@ class FeatureGates:
 
     Attributes:
         coscheduling: whether the pod groups are those of the coscheduling plugin. The gates of pod groups are then on.
+        from_flags: the gates without those that the coscheduling plugin turns on.
     """
 
-    __slots__ = ("_enabled", "coscheduling", "release")
+    __slots__ = ("_enabled", "coscheduling", "from_flags", "release")
 
     def __init__(self, overrides: Mapping[str, bool] | None = None, release: Release = DEFAULT_RELEASE) -> None:
         """Create the set from the default values of *release* and *overrides*.
@@ -89,6 +90,7 @@ class FeatureGates:
         self._enabled = _add_implied_gates(enabled, release)
         self.release = release
         self.coscheduling = False
+        self.from_flags = self
 
     def __contains__(self, gate: object) -> bool:
         return gate in self._enabled
@@ -97,5 +99,5 @@ class FeatureGates:
         """Return these gates for the pod groups of the coscheduling plugin."""
         gates = object.__new__(FeatureGates)
         gates._enabled = _add_implied_gates(self._enabled | _POD_GROUP_GATES, self.release)
-        gates.release, gates.coscheduling = self.release, True
+        gates.release, gates.coscheduling, gates.from_flags = self.release, True, self.from_flags
         return gates

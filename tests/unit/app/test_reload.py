@@ -22,6 +22,7 @@ from extender.serving.serving_options import ServingOptions
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 WITHOUT_FIT = HEAD + "profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]\n"
+WITH_COSCHEDULING = HEAD + "profiles: [{plugins: {multiPoint: {enabled: [{name: Coscheduling}]}}}]\n"
 RESOURCES = {"cpu": "1", "memory": "1Gi", "pods": "10"}
 SMALL = {"metadata": {"name": "small"}, "status": {"capacity": RESOURCES, "allocatable": RESOURCES}}
 POD = {
@@ -68,6 +69,19 @@ def test_a_changed_configuration_applies_to_the_next_request(tmp_path: Path, req
     file.write_text(HEAD)
     assert asyncio.run(configuration_file.refresh()) is True
     assert rejected_nodes() == rejection
+
+
+@pytest.mark.parametrize(("text", "new_text"), [(HEAD, WITH_COSCHEDULING), (WITH_COSCHEDULING, HEAD)])
+def test_enabling_or_disabling_coscheduling_requires_a_restart(tmp_path: Path, text: str, new_text: str) -> None:
+    file, setup = tmp_path / "config.yaml", load_setup(text.encode(), "config.yaml")
+    backend = make_recorded_backend(ServeOptions(setup, Cache(setup.gates), ServingOptions()))
+    configuration_file = ConfigurationFile(file, setup, backend.apply_setup)
+    file.write_text(new_text)
+    with pytest.raises(ReloadError, match="plugin Coscheduling requires a restart"):
+        asyncio.run(configuration_file.refresh())
+    assert configuration_file.setup is setup
+    file.write_text(text + "podMaxBackoffSeconds: 5\n")
+    assert asyncio.run(configuration_file.refresh()) is True
 
 
 @pytest.mark.parametrize("size", [1024**2 + 1, 1024**4], ids=["one byte too long", "a sparse file of a terabyte"])
