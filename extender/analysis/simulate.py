@@ -1,7 +1,7 @@
 """Simulate the scheduling of all pending pods, one after another, on a recorded cluster."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -14,6 +14,8 @@ from extender.analysis.pod_placer import PodPlacer, make_failed_attempt
 from extender.analysis.recorded_cluster import Recording
 from extender.analysis.required_kinds import format_missing_kinds, list_missing_kinds
 from extender.analysis.utilization import ClusterUsage, calculate_cluster_usage
+from extender.answers.reason_codes import list_reason_codes
+from extender.answers.simulation import Placement, PlannedPreemption, UnplacedGroup
 from extender.cache.cache import Cache
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cycle.decision import ScheduleFailure, ScheduleResult
@@ -29,32 +31,6 @@ ProgressCallback = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class PodPlacement:
-    """The outcome of a simulation for one pod.
-
-    Attributes:
-        pod: `namespace/name`.
-        node: the node of the pod; empty if it was not placed.
-        reasons: the reasons why the pod was not placed, without node counts; empty if it was placed.
-        message: kube-scheduler's message; empty if the pod was placed.
-        preemption_node: the node on which pods have to be evicted for this pod; empty without preemption.
-        victims: the keys of these pods, the most important first. With *preempt* of `simulate`, they were evicted.
-    """
-
-    pod: str
-    node: str = ""
-    reasons: tuple[str, ...] = ()
-    message: str = ""
-    preemption_node: str = ""
-    victims: tuple[str, ...] = ()
-
-    @property
-    def reason(self) -> str:
-        """The reasons, joined."""
-        return ", ".join(self.reasons)
-
-
-@dataclass(frozen=True, slots=True)
 class Simulation:
     """The outcome of a simulation.
 
@@ -66,7 +42,7 @@ class Simulation:
         unreadable_kinds: the kinds that could not be read when the cluster was recorded, with the reason.
     """
 
-    placements: tuple[PodPlacement, ...]
+    placements: tuple[Placement, ...]
     usage_before: ClusterUsage
     usage_after: ClusterUsage
     evicted_pods: tuple[str, ...] = ()
@@ -74,22 +50,25 @@ class Simulation:
     unreadable_kinds: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def placed_pods(self) -> list[PodPlacement]:
-        """The pods that were placed."""
-        return [placement for placement in self.placements if placement.node]
+    def placed_count(self) -> int:
+        """The number of the pods that were placed."""
+        return sum(placement.node is not None for placement in self.placements)
 
     @property
     def warnings(self) -> list[str]:
         """A line for the kinds that are not recorded, and for each kind that could not be read."""
         return format_missing_kinds(self.missing_kinds, self.unreadable_kinds)
 
-    def group_unplaced_by_reason(self) -> dict[str, list[PodPlacement]]:
+    def group_unplaced_by_reason(self) -> list[UnplacedGroup]:
         """Group the unplaced pods by reason, the most frequent reason first."""
-        groups: dict[str, list[PodPlacement]] = {}
+        groups: dict[str, UnplacedGroup] = {}
         for placement in self.placements:
-            if not placement.node:
-                groups.setdefault(placement.reason, []).append(placement)
-        return dict(sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])))
+            if placement.node is None:
+                reason, codes = placement.reason, placement.reason_codes
+                group = groups.setdefault(reason, UnplacedGroup(reason, placement.reasons, codes, 0, []))
+                group.count += 1
+                group.pods.append(placement.pod)
+        return sorted(groups.values(), key=lambda group: (-group.count, group.reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +144,11 @@ def _calculate_usage(cache: Cache) -> ClusterUsage:
         return calculate_cluster_usage(snapshot)
 
 
+def make_placement(pod: str, node: str = "", message: str = "", reasons: Sequence[str] = ()) -> Placement:
+    """Return the placement of a pod on *node*; if this is empty, the pod waits."""
+    return Placement(pod, node or None, message or None, list(reasons), list_reason_codes(reasons), None)
+
+
 class _SimulationRun:
     """A simulation in progress.
 
@@ -179,7 +163,7 @@ class _SimulationRun:
         self._cache, self._profiles, self._placer = cache, profiles, placer
         self._preempt = preempt
         self.evicted_pods: list[str] = []
-        self._placements: dict[int, PodPlacement] = {}
+        self._placements: dict[int, Placement] = {}
         self.queue = sort_by_queue_order(list_pending_pods(cache, profiles), cache, profiles)
 
     def schedule_pod_at(self, index: int) -> None:
@@ -205,21 +189,19 @@ class _SimulationRun:
         if not isinstance(plan, PreemptionPlan):
             return
         candidate = plan.best_candidate
-        victims = tuple(victim.key for victim in candidate.victims)
-        self._placements[index] = replace(self._placements[index], preemption_node=candidate.node_name, victims=victims)
+        preemption = PlannedPreemption(candidate.node_name, [victim.key for victim in candidate.victims])
+        self._placements[index].preemption = preemption
         if not self._preempt:
             return
         evict_pods(self._cache, candidate.victims)
-        self.evicted_pods += victims
+        self.evicted_pods += preemption.victims
         nominated_pod = msgspec.structs.replace(
             pod, status=msgspec.structs.replace(pod.status, nominated_node_name=candidate.node_name)
         )
         decision = self._placer.find_node(nominated_pod)
         if isinstance(decision, ScheduleResult):
             self._record(index, self._placer.assume(pod, decision))
-            self._placements[index] = replace(
-                self._placements[index], preemption_node=candidate.node_name, victims=victims
-            )
+            self._placements[index].preemption = preemption
 
     def _is_rejected_by_pre_enqueue(self, index: int) -> bool:
         rejected = self._placer.run_pre_enqueue(self.queue[index])
@@ -228,7 +210,7 @@ class _SimulationRun:
         return rejected is not None
 
     def _record(self, index: int, attempt: Attempt) -> None:
-        self._placements[index] = PodPlacement(attempt.pod.key, attempt.node, attempt.reasons, attempt.message)
+        self._placements[index] = make_placement(attempt.pod.key, attempt.node, attempt.message, attempt.reasons)
 
     def _schedule_group(self, first_index: int, profile: Profile) -> None:
         """Schedule the members of a group that pass PreEnqueue and were not scheduled before.
@@ -275,7 +257,7 @@ class _SimulationRun:
             message = failure.status.message
             self._record(index, Attempt(pod, reasons=(message,), message=message))
 
-    def finish(self) -> tuple[PodPlacement, ...]:
+    def finish(self) -> tuple[Placement, ...]:
         """Time out the pods that wait on Permit, and return all placements."""
         timed_out = self._placer.time_out_permits()
         for index, pod in enumerate(self.queue):

@@ -6,10 +6,9 @@ from typing import Any, Final
 import msgspec
 
 from extender.analysis.required_kinds import get_plural
-from extender.analysis.simulate import PodPlacement, Simulation
+from extender.analysis.simulate import Simulation
 from extender.analysis.text_table import format_amount, format_count, format_percent, format_table, join_first
 from extender.analysis.utilization import PODS_RESOURCE, ClusterUsage
-from extender.answers.reason_codes import list_reason_codes
 from extender.answers.simulation import NodeUse
 
 _MAX_NODES: Final = 3
@@ -19,30 +18,16 @@ _MAX_PREEMPTIONS: Final = 10
 def make_simulation_values(simulation: Simulation, seed: int) -> dict[str, Any]:
     """Return the complete simulation as dicts, lists, strings, numbers and None. Placements are in queue order."""
     usage_before, usage_after = simulation.usage_before, simulation.usage_after
-    unplaced_by_reason = simulation.group_unplaced_by_reason()
-    placed_count = len(simulation.placed_pods)
     return {
         "seed": seed,
         "nodes": len(usage_after.nodes),
         "pods": {
             "waiting": len(simulation.placements),
-            "placed": placed_count,
-            "unplaced": len(simulation.placements) - placed_count,
+            "placed": simulation.placed_count,
+            "unplaced": len(simulation.placements) - simulation.placed_count,
         },
-        "placements": [
-            {"pod": placement.pod, **make_placement_values(placement), "preemption": _make_preemption_values(placement)}
-            for placement in simulation.placements
-        ],
-        "unplaced": [
-            {
-                "reason": reason,
-                "reasons": list(group[0].reasons),
-                "reasonCodes": list_reason_codes(group[0].reasons),
-                "count": len(group),
-                "pods": [placement.pod for placement in group],
-            }
-            for reason, group in unplaced_by_reason.items()
-        ],
+        "placements": msgspec.to_builtins(list(simulation.placements)),
+        "unplaced": msgspec.to_builtins(simulation.group_unplaced_by_reason()),
         "evicted": list(simulation.evicted_pods),
         "utilisation": {
             name: {
@@ -59,25 +44,9 @@ def make_simulation_values(simulation: Simulation, seed: int) -> dict[str, Any]:
     }
 
 
-def make_placement_values(placement: PodPlacement) -> dict[str, Any]:
-    """Return the node of a pod, or the reasons why it has none."""
-    return {
-        "node": placement.node or None,
-        "message": placement.message or None,
-        "reasons": list(placement.reasons),
-        "reasonCodes": list_reason_codes(placement.reasons),
-    }
-
-
-def _make_preemption_values(placement: PodPlacement) -> dict[str, Any] | None:
-    if not placement.preemption_node:
-        return None
-    return {"node": placement.preemption_node, "victims": list(placement.victims)}
-
-
 def format_simulation(simulation: Simulation, seed: int) -> str:
     """Return the report: placed pods, reasons of unplaced pods, utilization, fullest and emptiest nodes."""
-    pod_count, placed_count = len(simulation.placements), len(simulation.placed_pods)
+    pod_count, placed_count = len(simulation.placements), simulation.placed_count
     pods_text, unplaced_count = format_count(pod_count, "pod"), pod_count - placed_count
     counts = f"{pods_text} waiting, {placed_count} placed, {unplaced_count} not placed"
     if simulation.evicted_pods:
@@ -93,30 +62,25 @@ def format_simulation(simulation: Simulation, seed: int) -> str:
 
 
 def _format_unplaced_lines(simulation: Simulation) -> list[str]:
-    groups = simulation.group_unplaced_by_reason()
-    if not groups:
-        return []
-    lines = ["", "Not placed"]
-    width = len(str(max(len(group) for group in groups.values())))
-    for reason, group in groups.items():
-        lines.append(f"  {len(group):>{width}}  {reason}")
-        lines.append(f"  {'':{width}}  {join_first([placement.pod for placement in group])}")
-    return lines
+    rows: list[tuple[str, str]] = []
+    for group in simulation.group_unplaced_by_reason():
+        rows += [(str(group.count), group.reason), ("", join_first(group.pods))]
+    return ["", "Not placed", *format_table(rows, right_aligned=[0])] if rows else []
 
 
 def _format_preemption_lines(simulation: Simulation) -> list[str]:
     """Return a line for each pod that was placed after evictions, or that could be placed after evictions."""
-    placements = [placement for placement in simulation.placements if placement.preemption_node]
-    if not placements:
+    preemptions = [(each.pod, each.preemption) for each in simulation.placements if each.preemption is not None]
+    if not preemptions:
         return []
     title = "Placed after evictions" if simulation.evicted_pods else "Could be placed after evictions (--preempt)"
     lines = ["", title]
     lines += (
-        f"  {placement.pod} on {placement.preemption_node}, in place of {join_first(placement.victims)}"
-        for placement in placements[:_MAX_PREEMPTIONS]
+        f"  {pod} on {preemption.node}, in place of {join_first(preemption.victims)}"
+        for pod, preemption in preemptions[:_MAX_PREEMPTIONS]
     )
-    if len(placements) > _MAX_PREEMPTIONS:
-        lines.append(f"  {format_count(len(placements) - _MAX_PREEMPTIONS, 'other pod')} likewise")
+    if len(preemptions) > _MAX_PREEMPTIONS:
+        lines.append(f"  {format_count(len(preemptions) - _MAX_PREEMPTIONS, 'other pod')} likewise")
     return lines
 
 

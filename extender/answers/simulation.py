@@ -32,6 +32,11 @@ class Placement(AnswerPart):
     reason_codes: ReasonCodes
     preemption: PlannedPreemption | None
 
+    @property
+    def reason(self) -> str:
+        """The reasons, joined."""
+        return ", ".join(self.reasons)
+
 
 class UnplacedGroup(AnswerPart):
     """The pods that were not placed for the same reasons."""

@@ -82,4 +82,4 @@ def simulate(
         lambda: format_simulation(simulation, seed),
     )
     warn_about_other_schedulers(cluster.recording, cluster.setup.profiles)
-    exit_with(WAITS if len(simulation.placed_pods) < len(simulation.placements) else FITS, enabled=exit_code)
+    exit_with(WAITS if simulation.placed_count < len(simulation.placements) else FITS, enabled=exit_code)

@@ -2,17 +2,27 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from statistics import pstdev
 from time import perf_counter
 
 from extender.analysis.pending_pods import list_pending_pods
 from extender.analysis.pod_placer import PodPlacer
 from extender.analysis.simulate import (
     DEFAULT_OPTIONS,
-    PodPlacement,
     ProgressCallback,
     Simulation,
     SimulationOptions,
+    make_placement,
     simulate,
+)
+from extender.analysis.utilization import PODS_RESOURCE, ClusterUsage
+from extender.answers.simulation import (
+    ConfigurationOutcome,
+    DecisionTimes,
+    Placement,
+    PlacementDifference,
+    PlacementInOneConfiguration,
+    SpreadResourceUse,
 )
 from extender.cache.cache import Cache
 from extender.cycle.plugin_runtime import PluginRuntime
@@ -36,32 +46,6 @@ class ConfiguredCluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """The placements of one configuration.
-
-    Attributes:
-        simulation: the placements and the use of the cluster.
-        pod_milliseconds: the time of each pod in milliseconds, sorted; all members of a pod group count for the first.
-    """
-
-    simulation: Simulation
-    pod_milliseconds: tuple[float, ...]
-
-    def get_milliseconds(self, fraction: float) -> float:
-        """Return the time of the pod at *fraction* of the sorted times, such as 0.5 for the median; 0 without pods."""
-        times = self.pod_milliseconds
-        return times[min(int(fraction * len(times)), len(times) - 1)] if times else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A pod that the configurations treat differently."""
-
-    first: PodPlacement
-    second: PodPlacement
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """The outcomes of two configurations for the same pods.
 
@@ -70,9 +54,9 @@ class Comparison:
             outcome only is among them.
     """
 
-    first: Outcome
-    second: Outcome
-    differences: tuple[Difference, ...]
+    first: ConfigurationOutcome
+    second: ConfigurationOutcome
+    differences: list[PlacementDifference]
     pod_count: int
 
 
@@ -109,15 +93,21 @@ def compare(
     for configured_cluster in (first, second):
         for pod in list_pending_pods(configured_cluster.cache, configured_cluster.profiles)[:1]:
             PodPlacer(configured_cluster.cache, configured_cluster.profiles, configured_cluster.runtime).find_node(pod)
-    first_outcome = _place_pods(first, options, lambda done, total: progress and progress(done, 2 * total))
-    second_outcome = _place_pods(second, options, lambda done, total: progress and progress(total + done, 2 * total))
-    differences, pod_count = _list_differences(first_outcome.simulation, second_outcome.simulation)
-    return Comparison(first_outcome, second_outcome, differences, pod_count)
+    first_simulation, first_times = _place_pods(
+        first, options, lambda done, total: progress and progress(done, 2 * total)
+    )
+    second_simulation, second_times = _place_pods(
+        second, options, lambda done, total: progress and progress(total + done, 2 * total)
+    )
+    differences, pod_count = _list_differences(first_simulation, second_simulation)
+    first_outcome = _make_outcome(first_simulation, first_times)
+    return Comparison(first_outcome, _make_outcome(second_simulation, second_times), differences, pod_count)
 
 
 def _place_pods(
     configured_cluster: ConfiguredCluster, options: SimulationOptions, progress: Callable[[int, int], object]
-) -> Outcome:
+) -> tuple[Simulation, DecisionTimes]:
+    """Return the outcome of a simulation, and the time of a pod. All members of a pod group count for the first."""
     start_times: list[float] = []
     times: list[float] = []
 
@@ -130,18 +120,49 @@ def _place_pods(
     simulation = simulate(
         configured_cluster.cache, configured_cluster.profiles, configured_cluster.runtime, options, progress=record_time
     )
-    return Outcome(simulation, tuple(sorted(times)))
+    return simulation, DecisionTimes(get_percentile(times, 0.5), get_percentile(times, 0.99))
 
 
-def _list_differences(first: Simulation, second: Simulation) -> tuple[tuple[Difference, ...], int]:
+def get_percentile(times: list[float], fraction: float) -> float:
+    """Return the time at *fraction* of the sorted *times*, such as 0.5 for the median; 0 without times."""
+    return round(sorted(times)[min(int(fraction * len(times)), len(times) - 1)], 3) if times else 0.0
+
+
+def _make_outcome(simulation: Simulation, times: DecisionTimes) -> ConfigurationOutcome:
+    usage = simulation.usage_after
+    pods_of_nodes = (node.resources.get(PODS_RESOURCE) for node in usage.nodes)
+    return ConfigurationOutcome(
+        simulation.placed_count,
+        len(simulation.placements) - simulation.placed_count,
+        list(simulation.evicted_pods),
+        sum(pods is not None and pods.requested > 0 for pods in pods_of_nodes),
+        {
+            name: SpreadResourceUse(total.requested, total.allocatable, round(_calculate_deviation(usage, name), 4))
+            for name, total in usage.total.items()
+        },
+        times,
+    )
+
+
+def _calculate_deviation(usage: ClusterUsage, resource: str) -> float:
+    """Return the standard deviation of the used fraction over the nodes that have *resource*."""
+    fractions = [node.resources[resource].fraction for node in usage.nodes if resource in node.resources]
+    return pstdev(fractions) if fractions else 0.0
+
+
+def _list_differences(first: Simulation, second: Simulation) -> tuple[list[PlacementDifference], int]:
     """Return the differences and the number of pods. A pod that only one configuration schedules waits in the other."""
     first_by_pod = {placement.pod: placement for placement in first.placements}
     second_by_pod = {placement.pod: placement for placement in second.placements}
     pods = dict.fromkeys((*first_by_pod, *second_by_pod))
     differences = []
     for pod in pods:
-        unscheduled = PodPlacement(pod, reasons=("no profile has the pod's scheduler name",))
+        unscheduled = make_placement(pod, reasons=("no profile has the pod's scheduler name",))
         placements = first_by_pod.get(pod, unscheduled), second_by_pod.get(pod, unscheduled)
         if placements[0].node != placements[1].node:
-            differences.append(Difference(*placements))
-    return tuple(differences), len(pods)
+            differences.append(PlacementDifference(pod, *map(_leave_out_pod, placements)))
+    return differences, len(pods)
+
+
+def _leave_out_pod(placement: Placement) -> PlacementInOneConfiguration:
+    return PlacementInOneConfiguration(placement.node, placement.message, placement.reasons, placement.reason_codes)

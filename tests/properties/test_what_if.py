@@ -1,13 +1,14 @@
 """A what-if answer equals a simulation of the cluster that is rebuilt with the scenario's changes."""
 
-from dataclasses import replace
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from extender.analysis.recorded_cluster import load_cache, parse_recording
-from extender.analysis.simulate import PodPlacement, SimulationOptions, simulate
+from extender.analysis.simulate import SimulationOptions, simulate
+from extender.answers.simulation import Placement
 from extender.api.kinds.node import Taint
 from extender.app import wiring
 from extender.planning.scenario import AddedNodes, LabelChange, Scenario, TaintChange
@@ -155,19 +156,19 @@ def test_a_scenario_equals_a_simulation_of_the_rebuilt_cluster(seed: int) -> Non
 
 def simulate_until_settled(
     objects: list[Body], moved: dict[str, str], seed: int
-) -> tuple[dict[str, PodPlacement], dict[str, int]]:
+) -> tuple[dict[str, Placement], dict[str, int]]:
     """Simulate the cluster. Then simulate pods with rules about other pods again, while a pod is placed.
 
     Return the last placement of each pod, and the requested amounts. A pod that is placed only then may go to any of
     the nodes with equal scores; the node in *moved* is taken.
     """
-    placements: dict[str, PodPlacement] = {}
+    placements: dict[str, Placement] = {}
     while True:
         cache = load_cache(parse_recording(as_list(objects).encode(), "test"))
         simulation = simulate(cache, SETUP.profiles, wiring.make_runtime(), SimulationOptions(seed))
         for entry in simulation.placements:
             node = moved.get(entry.pod, entry.node) if placements and entry.node else entry.node
-            placements[entry.pod] = replace(entry, node=node)
+            placements[entry.pod] = msgspec.structs.replace(entry, node=node)
         placed = {entry.pod for entry in simulation.placements if entry.node}
         again = {key for key, entry in placements.items() if not entry.node and has_rules(entry.reason)}
         if not placed or not again:
@@ -179,13 +180,13 @@ def has_rules(reason: str) -> bool:
     return "pod affinity" in reason or "anti-affinity" in reason or "topology spread" in reason
 
 
-def is_relevant(body: Body, placements: dict[str, PodPlacement], again: set[str]) -> bool:
+def is_relevant(body: Body, placements: dict[str, Placement], again: set[str]) -> bool:
     """Return False for a waiting pod that is not tried again."""
     key = f"default/{get_name(body)}"
     return body["kind"] != "Pod" or key not in placements or bool(placements[key].node) or key in again
 
 
-def bind(body: Body, placements: dict[str, PodPlacement]) -> Body:
+def bind(body: Body, placements: dict[str, Placement]) -> Body:
     entry = placements.get(f"default/{get_name(body)}") if body["kind"] == "Pod" else None
     if entry is None or not entry.node:
         return body

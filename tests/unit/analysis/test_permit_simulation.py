@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.analysis.simulate import PodPlacement, Simulation, simulate
+from extender.analysis.simulate import Simulation, make_placement, simulate
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
@@ -27,7 +27,7 @@ def run_simulation(cache: Cache, profiles: Any = GANG_PROFILES) -> Simulation:
     return simulate(cache, profiles, PluginRuntime())
 
 
-def nodes_by_pod(simulation: Simulation) -> dict[str, str]:
+def nodes_by_pod(simulation: Simulation) -> dict[str, str | None]:
     return {placement.pod: placement.node for placement in simulation.placements}
 
 
@@ -46,7 +46,7 @@ def test_a_gang_that_does_not_fit_is_not_placed() -> None:
         make_node("n", allocatable=ALLOCATABLE), make_pod_group(min_count=3), *members, make_pod("last", requests=CPU)
     )
     simulation = run_simulation(cache)
-    assert nodes_by_pod(simulation) == {"default/a": "", "default/b": "", "default/c": "", "default/last": "n"}
+    assert nodes_by_pod(simulation) == {"default/a": None, "default/b": None, "default/c": None, "default/last": "n"}
     waiting = "waiting for minCount pods from a gang to be scheduled"
     message = f"pod group is unschedulable, {waiting}, one or more plugins asked to wait and no plugin rejected pod"
     assert [placement.message for placement in simulation.placements[:2]] == [message, message]
@@ -83,10 +83,10 @@ def test_without_the_pod_group_cycle_a_gang_that_does_not_fit_is_unreserved() ->
         name: replace(profile, gates=FeatureGates(release=profile.release)) for name, profile in GANG_PROFILES.items()
     }
     simulation = run_simulation(cache, profiles)
-    assert nodes_by_pod(simulation) == {"default/a": "", "default/b": "", "default/c": ""}
+    assert nodes_by_pod(simulation) == {"default/a": None, "default/b": None, "default/c": None}
     reason = "waiting for minCount pods from a gang to be scheduled"
     timeout = "rejected due to timeout after waiting 5m0s at plugin GangScheduling"
-    assert simulation.placements[0] == PodPlacement(
+    assert simulation.placements[0] == make_placement(
         "default/a", reasons=(reason,), message=f"0/1 nodes are available: 1 {timeout}."
     )
     assert simulation.placements[2].reason == "Insufficient cpu"
@@ -102,7 +102,7 @@ def test_an_incomplete_gang_is_not_enqueued() -> None:
             make_pod("alone"),
         )
     )
-    assert nodes_by_pod(simulation) == {"default/a": "", "default/alone": "n"}
+    assert nodes_by_pod(simulation) == {"default/a": None, "default/alone": "n"}
     assert simulation.placements[0].reason.startswith(
         "not enqueued because of GangScheduling: waiting for minCount pods"
     )
@@ -118,8 +118,8 @@ def test_a_pod_rejected_by_permit_frees_its_node() -> None:
     cache = make_cluster(make_node("n", allocatable=ALLOCATABLE), make_pod("a"), make_pod("b"))
     simulation = run_simulation(cache, {"default-scheduler": make_profile(Gatekeeper())})
     assert simulation.placements == (
-        PodPlacement("default/a", reasons=("not this one",), message="0/1 nodes are available: 1 not this one."),
-        PodPlacement("default/b", "n"),
+        make_placement("default/a", reasons=("not this one",), message="0/1 nodes are available: 1 not this one."),
+        make_placement("default/b", "n"),
     )
     assert len(cache.snapshot().pods_on("n")) == 1
 
@@ -152,4 +152,4 @@ def test_the_reasons_of_a_rejection_by_permit_are_apart_and_an_error_names_the_p
 
     cache = make_cluster(make_node("n", allocatable=ALLOCATABLE), make_pod("a"))
     simulation = run_simulation(cache, {"default-scheduler": make_profile(Gatekeeper())})
-    assert simulation.placements == (PodPlacement("default/a", reasons=reasons, message=message),)
+    assert simulation.placements == (make_placement("default/a", reasons=reasons, message=message),)

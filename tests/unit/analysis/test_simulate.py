@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from extender.analysis.recorded_cluster import load_cache, parse_recording, read_recording
-from extender.analysis.simulate import PodPlacement, Simulation, SimulationOptions, simulate
+from extender.analysis.simulate import Simulation, SimulationOptions, make_placement, simulate
 from extender.analysis.simulation_text import format_simulation, make_simulation_values
 from extender.answers.answer_struct import ResourceUse
+from extender.answers.simulation import PlannedPreemption
 from extender.api.kinds.disruption import PodDisruptionBudget
 from extender.app import wiring
 from extender.cache.cache import Cache
@@ -43,8 +44,8 @@ def run_simulation(tmp_path: Path, cluster: str, seed: int = 0, progress: Any = 
 def test_placed_pods_use_resources_that_later_pods_lack(tmp_path: Path) -> None:
     simulation = run_simulation(tmp_path, NODES + pod("a", "1500m") + pod("b", "800m") + pod("c", "800m"))
     *placed, unplaced = simulation.placements
-    assert placed == [PodPlacement("default/a", "n1"), PodPlacement("default/b", "n2")]
-    assert (unplaced.pod, unplaced.node, unplaced.reason) == ("default/c", "", "Insufficient cpu")
+    assert placed == [make_placement("default/a", "n1"), make_placement("default/b", "n2")]
+    assert (unplaced.pod, unplaced.node, unplaced.reason) == ("default/c", None, "Insufficient cpu")
     assert unplaced.message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
 
 
@@ -60,7 +61,7 @@ def test_pods_are_scheduled_by_priority_then_by_file_order(tmp_path: Path) -> No
 def test_gated_pods_have_their_own_reason(tmp_path: Path) -> None:
     simulation = run_simulation(tmp_path, NODES + pod("a", "1m", "schedulingGates: [{name: x}], "))
     assert simulation.placements == (
-        PodPlacement(
+        make_placement(
             "default/a",
             reasons=("not enqueued because of SchedulingGates: waiting for scheduling gates: [x]",),
             message="waiting for scheduling gates: [x]",
@@ -75,7 +76,7 @@ def test_a_pod_of_another_scheduler_is_not_simulated(tmp_path: Path) -> None:
 def test_a_cluster_without_nodes_places_nothing(tmp_path: Path) -> None:
     simulation = run_simulation(tmp_path, pod("a", "1m"))
     assert simulation.placements == (
-        PodPlacement(
+        make_placement(
             "default/a",
             reasons=("no nodes available to schedule pods",),
             message="no nodes available to schedule pods",
@@ -98,7 +99,7 @@ def test_a_pod_pinned_to_a_missing_node_is_not_placed(tmp_path: Path) -> None:
 
 def test_resources_of_a_nominated_pod_are_reserved_against_pods_of_no_higher_priority(tmp_path: Path) -> None:
     cluster = NODES + pod("first", "1500m") + pod("nominated", "1", status="nominatedNodeName: n1")
-    assert [placement.node for placement in run_simulation(tmp_path, cluster).placements] == ["", "n1"]
+    assert [placement.node for placement in run_simulation(tmp_path, cluster).placements] == [None, "n1"]
 
 
 def test_equal_seeds_give_equal_placements_and_some_other_seed_does_not(tmp_path: Path) -> None:
@@ -231,9 +232,9 @@ def simulate_preemption(*, preempt: bool) -> tuple[Simulation, Cache]:
 
 def test_a_pod_that_would_preempt_names_the_node_and_the_victims() -> None:
     simulation, cache = simulate_preemption(preempt=False)
-    assert [(placement.pod, placement.node, placement.victims) for placement in simulation.placements] == [
-        ("default/high", "", ("default/low",)),
-        ("default/late", "", ("default/low",)),
+    assert [(placement.pod, placement.node, placement.preemption) for placement in simulation.placements] == [
+        ("default/high", None, PlannedPreemption("n1", ["default/low"])),
+        ("default/late", None, PlannedPreemption("n1", ["default/low"])),
     ]
     assert simulation.evicted_pods == ()
     assert "default/low" in cache.assigned_pods

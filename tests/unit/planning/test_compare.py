@@ -2,7 +2,7 @@
 
 from extender.app import wiring
 from extender.cache.cache import Cache
-from extender.planning.compare import Comparison, ConfiguredCluster, Outcome, compare, return_pods_to_queue
+from extender.planning.compare import Comparison, ConfiguredCluster, compare, get_percentile, return_pods_to_queue
 from tests.unit.planning.clusters import SETUP, make_cache, node, pod
 
 MOST_ALLOCATED = wiring.build_setup_from_document(
@@ -35,8 +35,8 @@ def make_small_cluster() -> Cache:
     return make_cache(node("full", "4"), node("empty", "4"), pod("a", "2", on="full"), pod("b"), pod("c", "9"))
 
 
-def list_differences(comparison: Comparison) -> list[tuple[str, str, str]]:
-    return [(entry.first.pod, entry.first.node, entry.second.node) for entry in comparison.differences]
+def list_differences(comparison: Comparison) -> list[tuple[str, str | None, str | None]]:
+    return [(entry.pod, entry.first.node, entry.second.node) for entry in comparison.differences]
 
 
 def test_a_pod_that_goes_elsewhere_is_a_difference() -> None:
@@ -45,12 +45,12 @@ def test_a_pod_that_goes_elsewhere_is_a_difference() -> None:
     )
     assert list_differences(comparison) == [("default/b", "empty", "full")]
     assert comparison.pod_count == 2
-    assert len(comparison.first.pod_milliseconds) == 2
+    assert comparison.first.milliseconds.p50 > 0
 
 
 def test_equal_configurations_have_no_difference() -> None:
     comparison = compare(configured_cluster(make_small_cluster()), configured_cluster(make_small_cluster()))
-    assert comparison.differences == ()
+    assert comparison.differences == []
 
 
 def test_the_progress_counts_the_pods_of_both_configurations() -> None:
@@ -72,8 +72,8 @@ def test_a_pod_of_an_unknown_scheduler_waits() -> None:
     other = wiring.build_setup_from_document(document, "other")
     objects = (node("n1"), pod("a"), pod("b", schedulerName="other"))
     comparison = compare(configured_cluster(make_cache(*objects)), configured_cluster(make_cache(*objects), other))
-    assert list_differences(comparison) == [("default/a", "n1", ""), ("default/b", "", "n1")]
-    assert comparison.differences[0].second.reason == "no profile has the pod's scheduler name"
+    assert list_differences(comparison) == [("default/a", "n1", None), ("default/b", None, "n1")]
+    assert comparison.differences[0].second.reasons == ["no profile has the pod's scheduler name"]
 
 
 def test_only_pods_that_a_controller_replaces_return_to_the_queue() -> None:
@@ -89,9 +89,6 @@ def test_only_pods_that_a_controller_replaces_return_to_the_queue() -> None:
 
 
 def test_the_time_at_a_fraction_is_that_of_a_pod() -> None:
-    simulation = compare(
-        configured_cluster(make_small_cluster()), configured_cluster(make_small_cluster())
-    ).first.simulation
-    outcome = Outcome(simulation, (1.0, 2.0, 3.0, 4.0))
-    assert [outcome.get_milliseconds(fraction) for fraction in (0.0, 0.5, 0.99, 1.0)] == [1.0, 3.0, 4.0, 4.0]
-    assert Outcome(simulation, ()).get_milliseconds(0.5) == 0.0
+    times = [2.0, 4.0, 1.0, 3.0]
+    assert [get_percentile(times, fraction) for fraction in (0.0, 0.5, 0.99, 1.0)] == [1.0, 3.0, 4.0, 4.0]
+    assert get_percentile([], 0.5) == 0.0

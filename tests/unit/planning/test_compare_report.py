@@ -1,7 +1,6 @@
 """The report of a comparison: text, and plain values."""
 
-from dataclasses import replace
-
+from extender.answers.simulation import DecisionTimes
 from extender.planning.compare import Comparison, compare
 from extender.planning.compare_report import format_comparison, make_comparison_values
 from tests.unit.planning.test_compare import MOST_ALLOCATED, configured_cluster, make_small_cluster
@@ -11,8 +10,8 @@ def make_comparison() -> Comparison:
     comparison = compare(
         configured_cluster(make_small_cluster()), configured_cluster(make_small_cluster(), MOST_ALLOCATED)
     )
-    first = replace(comparison.first, pod_milliseconds=(1.0, 2.0))
-    return replace(comparison, first=first, second=replace(comparison.second, pod_milliseconds=(3.0, 4.0)))
+    comparison.first.milliseconds, comparison.second.milliseconds = DecisionTimes(2.0, 2.0), DecisionTimes(4.0, 4.0)
+    return comparison
 
 
 def test_the_text_has_the_differences_first() -> None:
