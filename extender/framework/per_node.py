@@ -27,6 +27,7 @@ from extender.framework.plugin_validation import (
     validate_name,
     validate_options,
     validate_signature,
+    validate_spelling,
 )
 from extender.framework.profile_builder import EXTENSION_POINT_METHODS
 from extender.framework.status import Code, Reason
@@ -34,6 +35,7 @@ from extender.framework.status import Code, Reason
 _PLUGIN_CLASS: Final = "__extender_plugin__"
 _PER_NODE_PARAMETERS: Final = ("pod", "node")
 _PER_NODE_METHODS: Final = ("filter", "score")
+_CALLED_METHODS: Final = (*_PER_NODE_METHODS, "events_to_register")
 
 
 class PerNodeFilter(Protocol):
@@ -153,8 +155,7 @@ def per_node_plugin(
             raise DefinitionError(
                 name, "per_node_plugin decorates classes; use filter_plugin or score_plugin for a function"
             )
-        all_methods = (*_PER_NODE_METHODS, "events_to_register")
-        methods = frozenset(method for method in all_methods if callable(getattr(cls, method, None)))
+        methods = frozenset(method for method in _CALLED_METHODS if callable(getattr(cls, method, None)))
         create = cls if inspect.signature(cls).parameters else (lambda _: cls())
         doc = inspect.getdoc(cls)
         definition = PerNodeDefinition(name, create, methods, options, cacheable, normalize, reverse, doc)
@@ -230,6 +231,9 @@ def _validate_class(cls: type[Any], definition: PerNodeDefinition) -> list[str]:
     if other_methods:
         names = ", ".join(other_methods)
         errors.append(f"it has {names}, which work on all nodes at once; write it without per_node_plugin")
+    if callable(getattr(cls, "normalize_score", None)):
+        errors.append("it has normalize_score, which works on all nodes at once; write normalize=True instead")
+    errors += validate_spelling(cls, _CALLED_METHODS)
     return [*errors, *validate_constructor(cls, has_options=definition.options is not None)]
 
 

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -117,12 +117,30 @@ def _validate_name_attribute(plugin: type[Any]) -> list[str]:
 
 
 def _validate_extension_points(plugin: type[Any]) -> list[str]:
-    if get_extension_points(plugin):
-        return []
     methods = EXTENSION_POINT_METHODS.values()
+    if get_extension_points(plugin):
+        return validate_spelling(plugin, (*methods, *METHOD_PARAMETERS))
     own_names = [name for name in vars(plugin) if not name.startswith("_") and name not in METHOD_PARAMETERS]
     suggestion = next((f"; it has {name}{hint}" for name in own_names if (hint := did_you_mean(name, methods))), "")
     return [f"it implements no extension point: it has none of the methods {', '.join(methods)}{suggestion}"]
+
+
+def validate_spelling(plugin: type[Any], methods: Iterable[str]) -> list[str]:
+    """Return an error for each method of *plugin* that differs from one of *methods* only in case and underscores."""
+    missing_methods = {_get_letters(method): method for method in methods if not hasattr(plugin, method)}
+    return [
+        f'it has {name}, which is never called; did you mean "{missing_methods[_get_letters(name)]}"?'
+        for name, _ in inspect.getmembers_static(plugin, _is_method)
+        if not name.startswith("_") and _get_letters(name) in missing_methods
+    ]
+
+
+def _is_method(member: object) -> bool:
+    return inspect.isfunction(member) or isinstance(member, (staticmethod, classmethod))
+
+
+def _get_letters(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 def _validate_method_groups(plugin: type[Any]) -> list[str]:
