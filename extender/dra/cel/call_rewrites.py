@@ -9,13 +9,15 @@
 - `validate` and `format.named` return optional values, which are made from lists (see `formats`).
 - `unwrapOpt` and `optional.unwrap` become a `filter` and a `map` of a list of optional values.
 - List functions whose cost depends on the length, and `matches`, first add their cost (see `costs`).
+- If `exists` or `all` ends before the last element, the library leaves values behind that a later `cel.bind`, `optMap`,
+  `optFlatMap` or `sortBy` takes for the value of its own variable. A loop with two variables that follows clears them.
 
 Names in rewritten expressions begin with two underscores; `find_reserved_name` rejects such names in the input.
 
 Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from extender.dra.cel.tokens import Edit, Token, apply_edits, get_text_at, match_brackets, tokenize
@@ -54,6 +56,8 @@ class _Call(NamedTuple):
 
 
 _Rewrite = Callable[[_Call], tuple[Edit, ...]]
+_Rewrites = Mapping[tuple[str, int], _Rewrite]
+"""Rewrites by the name of the call and the number of its arguments."""
 
 
 def _rename_to(name: str) -> _Rewrite:
@@ -92,7 +96,15 @@ def _rewrite_transform_map(call: _Call) -> tuple[Edit, ...]:
     )
 
 
-_METHODS: Final[dict[tuple[str, int], _Rewrite]] = {
+def _choose_after(positive: str, negative: str) -> _Rewrite:
+    """Return the rewrite to a choice: *positive* if the call returns true, else *negative*."""
+    return lambda call: (
+        call.insert_before("("),
+        call.replace_token(call.close_index, f") ? {positive} : {negative})"),
+    )
+
+
+_METHODS: Final[_Rewrites] = {
     ("existsOne", 2): _rename_to("exists_one"),
     ("exists_one", 3): _rename_to("existsOne"),
     **dict.fromkeys((("transformMap", 3), ("transformMap", 4)), _rewrite_transform_map),
@@ -118,7 +130,7 @@ _METHODS: Final[dict[tuple[str, int], _Rewrite]] = {
     **dict.fromkeys((("distinct", 0), ("sort", 0), ("sortBy", 2)), _spend_cost_before(_QUADRATIC_COST)),
 }
 
-_FUNCTIONS: Final[dict[tuple[str, int], _Rewrite]] = {
+_FUNCTIONS: Final[_Rewrites] = {
     ("string", 1): lambda call: (
         call.replace_token(call.name_index + 1, "(__stringArgument("),
         call.replace_token(call.close_index, "))"),
@@ -138,12 +150,27 @@ _FUNCTIONS: Final[dict[tuple[str, int], _Rewrite]] = {
     ),
 }
 
+_BINDING_MACROS: Final = frozenset({"bind", "optMap", "optFlatMap", "sortBy"})
+_FULL_LOOP: Final = "[0].all(__it, __value, true)"
+_LOOPS_THAT_END_EARLY: Final[_Rewrites] = {
+    **dict.fromkeys((("exists", 2), ("exists", 3)), _choose_after(_FULL_LOOP, "false")),
+    **dict.fromkeys((("all", 2), ("all", 3)), _choose_after("true", f"!{_FULL_LOOP}")),
+}
+"""The rewrites of loops in an expression that also has one of the `_BINDING_MACROS`."""
+
 
 def rewrite_calls(expression: str) -> str:
     """Rewrite *expression* for the library."""
+    text = _apply_rewrites(expression, _FUNCTIONS, _METHODS)
+    if any(token.kind == "name" and token.text in _BINDING_MACROS for token in tokenize(text)):
+        return _apply_rewrites(text, {}, _LOOPS_THAT_END_EARLY)
+    return text
+
+
+def _apply_rewrites(expression: str, functions: _Rewrites, methods: _Rewrites) -> str:
     tokens = tokenize(expression)
     edits: list[Edit] = []
-    for call, rewrite in _find_calls(tokens):
+    for call, rewrite in _find_calls(tokens, functions, methods):
         edits += rewrite(call)
     return apply_edits(expression, edits)
 
@@ -162,7 +189,7 @@ def find_reserved_name(expression: str) -> str:
     return ""
 
 
-def _find_calls(tokens: Sequence[Token]) -> Iterator[tuple[_Call, _Rewrite]]:
+def _find_calls(tokens: Sequence[Token], functions: _Rewrites, methods: _Rewrites) -> Iterator[tuple[_Call, _Rewrite]]:
     """Yield the calls to rewrite, from last to first. Of nested calls with an equal start, the outer comes first."""
     bracket_pairs = match_brackets(tokens)
     for index in range(len(tokens) - 1, -1, -1):
@@ -174,8 +201,8 @@ def _find_calls(tokens: Sequence[Token]) -> Iterator[tuple[_Call, _Rewrite]]:
         is_method = get_text_at(tokens, index - 1) == "."
         receiver = find_operand_start(tokens, bracket_pairs, index - 2) if is_method else index
         qualified_name = "".join(token.text for token in tokens[max(receiver, index - 3) : index + 1])
-        rewrite = _FUNCTIONS.get((qualified_name, argument_count)) or (
-            _METHODS.get((tokens[index].text, argument_count)) if is_method else None
+        rewrite = functions.get((qualified_name, argument_count)) or (
+            methods.get((tokens[index].text, argument_count)) if is_method else None
         )
         if rewrite is not None:
             yield _Call(tokens, receiver, index, commas, close), rewrite

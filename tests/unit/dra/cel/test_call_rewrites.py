@@ -15,6 +15,15 @@ from extender.dra.cel.call_rewrites import find_reserved_name, rewrite_calls
         ("string(a)", "string(__stringArgument(a))"),
         ('format.named("date")', 'format.named("date")[?0]'),
         ("a.b(c)[d].reverse()", "cel.bind(__it, a.b(c)[d], __spend(__it.size()) ? __it : __it).reverse()"),
+        ("a.exists(x, a.all(y, x > y))", "a.exists(x, a.all(y, x > y))"),
+        (
+            "a.exists(x, x > 1) || cel.bind(b, 1, b > 0)",
+            "(a.exists(x, x > 1) ? [0].all(__it, __value, true) : false) || cel.bind(b, 1, b > 0)",
+        ),
+        (
+            "a.all(i, x, x > i) && b.optMap(c, c).value()",
+            "(a.all(i, x, x > i) ? true : ![0].all(__it, __value, true)) && b.optMap(c, c).value()",
+        ),
         ('"a.reverse()" == a.size()', '"a.reverse()" == a.size()'),
     ],
 )
