@@ -29,6 +29,7 @@ from extender.client import (
     extender,
     extender_transport,
     listwatch,
+    response_handler,
     transport,
     watch,
     writer,
@@ -208,6 +209,11 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     },
     "A watch event": {"64 MiB": (watch.MAX_EVENT_BYTES, 64 * MIB)},
     "Response of an HTTP extender": {"64 MiB": (extender_transport.MAX_RESPONSE_BYTES, 64 * MIB)},
+    "Headers of a response of the API server or an HTTP extender; informational responses (1xx) to a request": {
+        "1,000": (response_handler.MAX_HEADERS, 1000),
+        "64 KiB": (response_handler.MAX_HEADER_BYTES, 64 * KIB),
+        "100": (response_handler.MAX_INFORMATIONAL_RESPONSES, 100),
+    },
     "Scores or nodes of an HTTP extender's response; its values with names; with nodes; of victims, or with a null": {
         "100,000": (extender.MAX_ITEMS, 100_000),
         "1,000,000": (extender.MAX_VALUES, 1_000_000),

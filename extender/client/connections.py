@@ -17,12 +17,14 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import aiohttp
 
 from extender.basics.tls_reads import limit_reads
 from extender.client.errors import ResponseTooLargeError
+from extender.client.response_handler import MAX_HEADER_BYTES, MAX_HEADERS, BoundedResponseHandler
 
 KEEPALIVE_SECONDS: Final = 60.0
 """Seconds for which an idle connection is kept."""
@@ -35,11 +37,28 @@ MAX_PENDING_REQUESTS: Final = 2 * MAX_CONCURRENT_REQUESTS
 cycles would only hold memory, which the garbage collector must examine."""
 
 
-def make_connector() -> aiohttp.TCPConnector:
-    """Return a connector without a connection limit. Call it in a running event loop."""
-    return aiohttp.TCPConnector(
-        limit=0, keepalive_timeout=KEEPALIVE_SECONDS, socket_factory=lambda address: _Socket(*address[:3])
+def open_session(**options: Any) -> aiohttp.ClientSession:
+    """Return a session without cookies, decompression and a limit of connections. Call it in a running event loop."""
+    return aiohttp.ClientSession(
+        connector=_Connector(
+            limit=0, keepalive_timeout=KEEPALIVE_SECONDS, socket_factory=lambda address: _Socket(*address[:3])
+        ),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        max_line_size=MAX_HEADER_BYTES,
+        max_field_size=MAX_HEADER_BYTES,
+        max_headers=MAX_HEADERS,
+        **options,
     )
+
+
+class _Connector(aiohttp.TCPConnector):
+    """A connector whose connections have limits."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        factory: Any = partial(BoundedResponseHandler, loop=self._loop)
+        self._factory = factory
 
 
 class _Socket(socket.socket):

@@ -20,7 +20,7 @@ from extender.client.connections import (
     abort_unread,
     describe_connection_error,
     make_client_context,
-    make_connector,
+    open_session,
     read_body,
 )
 from extender.client.errors import InvalidResponseError
@@ -89,12 +89,7 @@ class ExtenderTransport:
 
     def _open_response(self, url: str, body: bytes) -> "aiohttp.client._RequestContextManager":
         if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=make_connector(),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                timeout=aiohttp.ClientTimeout(total=None),
-            )
+            self._session = open_session(timeout=aiohttp.ClientTimeout(total=None))
         return self._session.post(
             URL(url),
             data=body,

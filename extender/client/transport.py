@@ -25,7 +25,7 @@ from extender.client.connections import (
     RecoverySignal,
     abort_unread,
     describe_connection_error,
-    make_connector,
+    open_session,
     read_body,
 )
 from extender.client.credentials import ActiveConfig, Credentials
@@ -341,12 +341,7 @@ class Transport:
     def _get_session(self, *, for_watches: bool) -> aiohttp.ClientSession:
         session = self._sessions.get(for_watches)
         if session is None:
-            session = self._sessions[for_watches] = aiohttp.ClientSession(
-                connector=make_connector(),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                read_bufsize=2**18,
-            )
+            session = self._sessions[for_watches] = open_session(read_bufsize=2**18)
         return session
 
 
