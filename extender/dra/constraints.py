@@ -8,6 +8,7 @@ Source: dynamic-resource-allocation/structured/internal/incubating/allocator_inc
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from extender.api.kinds.devices import DeviceAttribute, DeviceConstraint, ResourceClaim
 from extender.dra.cel.environment import CompileError, EvaluationError
@@ -52,11 +53,12 @@ def _get_attribute_values(attribute: DeviceAttribute) -> frozenset[_AttributeVal
 class Constraint(ABC):
     """A constraint over one attribute of the devices added so far. An empty list of requests means all requests."""
 
-    __slots__ = ("_attribute", "_requests")
+    __slots__ = ("_attribute", "_requests", "_values")
 
     def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
         self._attribute = attribute
         self._requests = frozenset(constraint.requests)
+        self._values: list[Any] = []  # what the subclass compares, for each device that was added
 
     def _covers(self, request: str, subrequest: str) -> bool:
         if not self._requests or request in self._requests:
@@ -93,36 +95,26 @@ class Constraint(ABC):
     def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:
         """Add a device with *attribute*; return whether the constraint allows it."""
 
-    @abstractmethod
-    def _remove_value(self, request: str) -> None:
+    def _remove_value(self, request: str) -> None:  # noqa: ARG002  the device that was added last is removed
         """Remove the device of *request* that was added last."""
+        self._values.pop()
 
 
 class MatchAttributeConstraint(Constraint):
     """The constraint matchAttribute: all devices have the same value of the attribute. The first device sets it."""
 
-    __slots__ = ("_attribute_value", "_count")
-
-    def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
-        super().__init__(attribute, constraint)
-        self._count = 0
-        self._attribute_value: _AttributeValue | None = None
+    __slots__ = ()
 
     def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:  # noqa: ARG002  equal for all requests
         value = _get_attribute_value(attribute)
-        if self._count == 0:
-            self._attribute_value = value
-        elif value is None or value != self._attribute_value:
+        if self._values and (value is None or value != self._values[0]):
             return False
-        self._count += 1
+        self._values.append(value)
         return True
-
-    def _remove_value(self, request: str) -> None:  # noqa: ARG002  only the count changes
-        self._count -= 1
 
     def _count_addable(self, attributes: Sequence[DeviceAttribute]) -> int:
         counts = Counter(map(_get_attribute_value, attributes))
-        return counts[self._attribute_value] if self._count else max(counts.values(), default=0)
+        return counts[self._values[0]] if self._values else max(counts.values(), default=0)
 
 
 class DistinctAttributePerRequestConstraint(Constraint):
@@ -131,24 +123,22 @@ class DistinctAttributePerRequestConstraint(Constraint):
     As upstream, only the last device's value is stored per request.
     """
 
-    __slots__ = ("_count", "_values")
+    __slots__ = ("_value_by_request",)
 
     def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
         super().__init__(attribute, constraint)
-        self._count = 0
-        self._values: dict[str, _AttributeValue | None] = {}
+        self._value_by_request: dict[str, _AttributeValue | None] = {}
 
     def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:
         value = _get_attribute_value(attribute)
-        if self._count and self._values and (value is None or value in self._values.values()):
+        values = self._value_by_request
+        if values and (value is None or value in values.values()):
             return False
-        self._values[request] = value
-        self._count += 1
+        values[request] = value
         return True
 
     def _remove_value(self, request: str) -> None:
-        self._values.pop(request, None)
-        self._count -= 1
+        self._value_by_request.pop(request, None)
 
 
 class DistinctAttributeConstraint(Constraint):
@@ -158,11 +148,7 @@ class DistinctAttributeConstraint(Constraint):
     (1.37).
     """
 
-    __slots__ = ("_values",)
-
-    def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
-        super().__init__(attribute, constraint)
-        self._values: list[_AttributeValue | None] = []
+    __slots__ = ()
 
     def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:  # noqa: ARG002  equal for all requests
         value = _get_attribute_value(attribute)
@@ -170,9 +156,6 @@ class DistinctAttributeConstraint(Constraint):
             return False
         self._values.append(value)
         return True
-
-    def _remove_value(self, request: str) -> None:  # noqa: ARG002  the last value is removed
-        self._values.pop()
 
     def _count_addable(self, attributes: Sequence[DeviceAttribute]) -> int:
         return len(set(map(_get_attribute_value, attributes)).difference(self._values))
@@ -185,21 +168,14 @@ class MatchListConstraint(Constraint):
     matchAttributeConstraint (1.37).
     """
 
-    __slots__ = ("_common_values",)
-
-    def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
-        super().__init__(attribute, constraint)
-        self._common_values: list[frozenset[_AttributeValue]] = []
+    __slots__ = ()
 
     def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:  # noqa: ARG002  equal for all requests
         values = _get_attribute_values(attribute)
-        common_values = values & self._common_values[-1] if self._common_values else values
+        common_values = values & self._values[-1] if self._values else values
         if common_values:
-            self._common_values.append(common_values)
+            self._values.append(common_values)
         return bool(common_values)
-
-    def _remove_value(self, request: str) -> None:  # noqa: ARG002  the last device is removed
-        self._common_values.pop()
 
 
 class DistinctListConstraint(Constraint):
@@ -209,11 +185,7 @@ class DistinctListConstraint(Constraint):
     (1.37).
     """
 
-    __slots__ = ("_values",)
-
-    def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
-        super().__init__(attribute, constraint)
-        self._values: list[frozenset[_AttributeValue]] = []
+    __slots__ = ()
 
     def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:  # noqa: ARG002  equal for all requests
         values = _get_attribute_values(attribute)
@@ -221,9 +193,6 @@ class DistinctListConstraint(Constraint):
         if is_distinct:
             self._values.append(values)
         return is_distinct
-
-    def _remove_value(self, request: str) -> None:  # noqa: ARG002  the last device is removed
-        self._values.pop()
 
 
 def build_constraints(claim: ResourceClaim, features: Features) -> list[Constraint]:
