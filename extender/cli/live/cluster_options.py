@@ -11,6 +11,7 @@ from extender.analysis.input.input_errors import UnreadableError, make_input_err
 from extender.analysis.pod_selection import PodSelection
 from extender.analysis.recorded_cluster import Recording, check_nodes
 from extender.analysis.required_kinds import RECORDED_KINDS, get_plural
+from extender.api.kinds.node import Node
 from extender.api.label_selectors import parse_label_selector
 from extender.app.wiring import SchedulerSetup
 from extender.cli.recording_options import (
@@ -101,7 +102,10 @@ def read_cluster_inputs(
     selection = options.make_selection(names, live=not files)
     if files:
         options.check_unused_with_files()
-        return read_inputs(files, input_options), selection
+        cluster = read_inputs(files, input_options)
+        if not any(isinstance(item, Node) for item in cluster.recording.objects):
+            write_error("note: no file has a node; add -f with a recording, or ask the live cluster without -f")
+        return cluster, selection
     return _read_live_cluster(input_options, options, selection), selection
 
 

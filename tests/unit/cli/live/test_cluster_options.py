@@ -99,6 +99,18 @@ def test_a_later_file_replaces_a_node_with_override(extender: Command, tmp_path:
 
 
 @pytest.mark.usefixtures("no_cluster")
+@pytest.mark.parametrize("command", ["explain", "simulate"])
+@pytest.mark.parametrize("nodes", [0, 1])
+def test_a_note_says_that_a_manifest_alone_has_no_nodes(extender: Command, command: str, nodes: int) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": [{"name": "app"}]}}
+    status = {"allocatable": {"cpu": "1", "pods": "1"}}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": status}
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod, *[node] * nodes]})
+    _, _, err = extender(command, "-f", "-", stdin=text)
+    note = "extender: note: no file has a node; add -f with a recording, or ask the live cluster without -f\n"
+    assert err == ("" if nodes else note)
+
+
 def test_without_a_cluster_the_error_names_the_ways_out(extender: Command) -> None:
     status, out, err = extender("explain")
     assert (status, out) == (2, "")
