@@ -24,13 +24,12 @@ from extender.config.durations import Duration
 from extender.config.feature_gate_specs import FEATURE_SPECS
 from extender.config.feature_gates import SCHEDULING_FEATURES, FeatureGates
 from extender.config.model import ClientConnection, Configuration, Extender, LeaderElection, ManagedResource, TLSConfig
-from extender.config.releases import DEFAULT_RELEASE, RELEASES
+from extender.config.releases import DEFAULT_RELEASE, RELEASE_1_36, RELEASES
 from extender.config.strict_decoding import decode_strict
 from extender.framework.plugin_args import DefaultedOptions
 from extender.framework.profile_builder import EXTENSION_POINT_METHODS, get_extension_points
 from extender.metrics import process_families, scheduler_families
-from extender.metrics.families import MetricFamily
-from extender.metrics.families_by_release import select_families
+from extender.metrics.families import MetricFamily, select_families
 from extender.metrics.staleness_collector import STALENESS_FAMILY
 from extender.metrics.verb_metrics import VerbMetrics
 from extender.plugins.registry import BUILT_IN_PLUGINS
@@ -380,15 +379,16 @@ the release or the feature gate that a metric needs.
 
 
 def list_families(found: Iterable[MetricFamily]) -> Iterator[tuple[str, ...]]:
-    """Yield the table rows of metric families, given those of 1.36: they and the families that were added later."""
-    families_before = {family.name: family for family in found}
-    families = {family.name: family for family in select_families(families_before.values(), DEFAULT_RELEASE)}
+    """Yield the table rows of metric families, as they are in the default release if it has them."""
+    found = tuple(found)
+    families = {family.name: family for family in select_families(found, DEFAULT_RELEASE)}
+    names_before = {family.name for family in select_families(found, RELEASE_1_36)}
     gates = {name: gate for gate, names in scheduler_families.FAMILIES_BY_GATE.items() for name in names}
-    for family in (families_before | families).values():
+    for family in (families.get(family.name, family) for family in found):
         notes = [f"Needs the feature gate {format_code(gates[family.name])}."] if family.name in gates else []
         if family.name not in families:
             notes.append("Only in 1.36.")
-        elif family.name not in families_before:
+        elif family.name not in names_before:
             notes.append(f"Since {DEFAULT_RELEASE.version}.")
         if family.deprecated_version:
             notes.append(f"Deprecated since {family.deprecated_version}.")

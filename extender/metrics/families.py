@@ -5,7 +5,7 @@ own beside their metrics.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from typing import Any, Final
@@ -13,6 +13,8 @@ from typing import Any, Final
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.samples import Sample
+
+from extender.config.releases import Release
 
 _BLOCK_SIZE: Final = 256
 """The number of values of a histogram that are counted at once, because the event loop observes eleven per pod."""
@@ -48,6 +50,7 @@ class MetricFamily:
         buckets: the ascending upper bounds of a histogram, without infinity.
         stability: the stability level in kube-scheduler.
         deprecated_version: the release that deprecated the family, such as `1.37.0`; empty if it is not deprecated.
+        by_release: by minor release, the attributes that differ there; None: the release does not have the family.
     """
 
     type: MetricType
@@ -57,12 +60,19 @@ class MetricFamily:
     buckets: tuple[float, ...] = ()
     stability: Stability = Stability.ALPHA
     deprecated_version: str = ""
+    by_release: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
 
 
 counter: Final = partial(MetricFamily, MetricType.COUNTER)
 gauge: Final = partial(MetricFamily, MetricType.GAUGE)
 histogram: Final = partial(MetricFamily, MetricType.HISTOGRAM)
 """Declares a histogram, as `counter` and `gauge` declare the other types: `MetricFamily` without the type."""
+
+
+def select_families(families: Iterable[MetricFamily], release: Release) -> tuple[MetricFamily, ...]:
+    """Return those of *families* that *release* has, as they are there."""
+    changes = ((family, family.by_release.get(release.version, {})) for family in families)
+    return tuple(replace(family, **change) for family, change in changes if change is not None)
 
 
 def exponential_buckets(start: float, factor: float, count: int) -> tuple[float, ...]:

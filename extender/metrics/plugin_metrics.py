@@ -17,8 +17,7 @@ from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.framework.observer import PluginObserver
 from extender.framework.profiles import Profile
 from extender.framework.status import Code
-from extender.metrics.families import MetricFamilies
-from extender.metrics.families_by_release import select_families
+from extender.metrics.families import MetricFamilies, select_families
 from extender.metrics.scheduler_families import PLUGIN_FAMILIES
 
 PLUGIN_METRICS_SAMPLE_RATE: Final = 0.1

@@ -19,8 +19,7 @@ from extender.framework.profiles import Profile
 from extender.framework.status import Code
 from extender.metrics.client_metrics import ClientMetrics
 from extender.metrics.exposition import make_registry, render_metrics
-from extender.metrics.families import MetricFamilies
-from extender.metrics.families_by_release import select_families
+from extender.metrics.families import MetricFamilies, select_families
 from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.process_families import PROCESS_FAMILIES
 from extender.metrics.scheduler_families import FAMILIES_BY_GATE, PLUGIN_FAMILIES, SCHEDULER_FAMILIES

@@ -10,7 +10,7 @@ import yaml
 from extender.config.releases import RELEASE_1_36
 from extender.framework.status import Code
 from extender.metrics.exposition import make_registry, render_metrics
-from extender.metrics.families import MetricFamily, MetricType
+from extender.metrics.families import MetricFamily, MetricType, select_families
 from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.process_families import PROCESS_FAMILIES
 from extender.metrics.scheduler_families import PLUGIN_FAMILIES, SCHEDULER_FAMILIES
@@ -19,7 +19,8 @@ from extender.metrics.scheduler_metrics import SchedulerMetrics
 FILE = Path(__file__).parents[2] / "cases" / "kube_scheduler_metrics.yaml"
 UPSTREAM: Final[dict[str, dict[str, Any]]] = yaml.safe_load(FILE.read_text())["families"]
 OURS: Final[dict[str, MetricFamily]] = {
-    family.name: family for family in (*PLUGIN_FAMILIES, *SCHEDULER_FAMILIES, *PROCESS_FAMILIES)
+    family.name: family
+    for family in select_families((*PLUGIN_FAMILIES, *SCHEDULER_FAMILIES, *PROCESS_FAMILIES), RELEASE_1_36)
 }
 PROCESS_COLLECTOR_NAMES = {name for name in UPSTREAM if name.startswith("process_")}
 
@@ -50,7 +51,7 @@ def page() -> str:
     metrics = SchedulerMetrics(registry, plugins, release=RELEASE_1_36)
     plugins.observe_plugin_call("NodeAffinity", "Filter", Code.SUCCESS, 0.1)
     plugins.observe_extension_point("default-scheduler", "Filter", Code.SUCCESS, 0.1)
-    for family in (*SCHEDULER_FAMILIES, *PROCESS_FAMILIES):
+    for family in select_families((*SCHEDULER_FAMILIES, *PROCESS_FAMILIES), RELEASE_1_36):
         child = metrics._families.get_child(family.name, *(f"value of {label}" for label in family.labels))
         (child.observe if family.type is MetricType.HISTOGRAM else child.inc)(1)
     return b"".join(render_metrics(registry)).decode()
