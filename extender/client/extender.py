@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from extender.api.codec import DecodeError, decode, has_more_values
+from extender.api.codec import DecodeError, decode, has_more_values, replace_lone_surrogates
 from extender.api.extender_v1 import (
     RAW_NULL,
     BindingArgs,
@@ -43,6 +43,10 @@ MAX_VALUES: Final = 1_000_000
 
 MAX_VALUES_WITH_NODES: Final = 4_000_000
 """The maximum number of values in a response with whole nodes: 5,000 nodes of 13 kB have two million."""
+
+
+MAX_REPLACED_BYTES: Final = 4 << 20
+"""The maximum size of a response in which halves of surrogate pairs are replaced: 5,000 reasons of 800 bytes."""
 
 
 class _GoHostPriority(HostPriority, frozen=True, gc=False, rename="pascal", forbid_unknown_fields=True):
@@ -252,7 +256,7 @@ class HttpExtender:
     async def _post(self, verb: str, body: Any) -> bytes:
         """Post *body* as JSON and return the response's body as UTF-8.
 
-        Invalid bytes are replaced by U+FFFD.
+        Invalid bytes are replaced by U+FFFD, and so are halves of surrogate pairs, unless the response is large.
 
         Raises:
             ExtenderError: the call failed, or the response has too many values.
@@ -263,6 +267,8 @@ class HttpExtender:
         max_values = MAX_VALUES if self.config.node_cache_capable else MAX_VALUES_WITH_NODES
         if len(response) > max_values and has_more_values(response, max_values):
             raise ExtenderError(f"invalid response: more than {max_values} values")
+        if len(response) <= MAX_REPLACED_BYTES:
+            response = replace_lone_surrogates(response)
         return response if response.isascii() else response.decode(errors="replace").encode()
 
 

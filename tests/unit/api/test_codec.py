@@ -184,3 +184,26 @@ def test_encoding_uses_kubernetes_names_and_omits_default_values() -> None:
 def test_a_null_number_in_a_list_is_zero() -> None:
     data = b'{"spec":{"devices":[{"name":"d","attributes":{"a":{"ints":[null,3]}}}]}}'
     assert codec.decode(data, ResourceSlice).spec.devices[0].attributes["a"].int_values == (0, 3)
+
+
+LONE_SURROGATES = {
+    "a first half": (rb'"\ud83d"', "\ufffd"),
+    "a second half": (rb'"\uDE00."', "\ufffd."),
+    "a pair": (rb'"\ud83d\uDE00"', "\U0001f600"),
+    "a first half before a pair": (rb'"\uD83D\ud83d\ude00"', "\ufffd\U0001f600"),
+    "a second half after a pair": (rb'"\ud83d\ude00\ude00"', "\U0001f600\ufffd"),
+    "halves in the wrong order": (rb'"\ude00\ud83d"', "\ufffd\ufffd"),
+    "another escape after a first half": (rb'"\ud83d\u0041"', "\ufffdA"),
+    "an escaped backslash": (rb'"\\ud83d"', "\\ud83d"),
+    "an escaped backslash before a half": (rb'"\\\ud83d"', "\\\ufffd"),
+}
+
+
+@pytest.mark.parametrize(("data", "text"), LONE_SURROGATES.values(), ids=LONE_SURROGATES)
+def test_halves_of_surrogate_pairs_are_replaced(data: bytes, text: str) -> None:
+    """Source: Go 1.26, encoding/json/decode.go, unquoteBytes."""
+    assert codec.decode(codec.replace_lone_surrogates(data), str) == text
+
+
+def test_invalid_json_with_zero_bytes_is_not_changed() -> None:
+    assert codec.replace_lone_surrogates(b'"\\ud83d\0"') == b'"\\ud83d\0"'

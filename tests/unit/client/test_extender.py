@@ -348,3 +348,12 @@ def test_invalid_utf_8_in_a_response_is_replaced() -> None:
     """Source: Go 1.26, encoding/json/decode.go, unquoteBytes."""
     result = call("filter", b'{"NodeNames":["n1"],"FailedNodes":{"n2":"no caf\xe9"}}')
     assert (result.node_names, result.failed) == (["n1"], {"n2": "no caf\ufffd"})
+
+
+def test_half_a_surrogate_pair_in_a_response_is_replaced() -> None:
+    """Python and JavaScript write it so. Source: Go 1.26, encoding/json/decode.go, unquoteBytes."""
+    body = rb'{"NodeNames":["n1"],"FailedNodes":{"n2":"no \ud83d"}}'
+    result = call("filter", body)
+    assert (result.node_names, result.failed) == (["n1"], {"n2": "no \ufffd"})
+    with pytest.raises(ExtenderError, match="invalid response: "):
+        call("filter", body + b" " * (4 << 20))
