@@ -8,9 +8,9 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from extender.serving.http_server import listen
+from extender.serving.http_server import listen, raise_open_file_limit
 from extender.serving.serving_options import ServingOptions
 from extender.serving.tls import CertificateError, ServingCertificate, load_serving_certificate
 
@@ -19,8 +19,23 @@ log = logging.getLogger("extender.app")
 T = TypeVar("T")
 
 
+MIN_OPEN_FILES: Final = 64
+"""Minimum limit of open files: those of the interpreter and the event loop, watches, and some connections."""
+
+
 class StartError(Exception):
     """The process cannot start; the message is one line."""
+
+
+def check_open_file_limit() -> None:
+    """Raise the limit of open files of this process as far as the system allows, and check it.
+
+    Raises:
+        StartError: the limit is too low.
+    """
+    limit = raise_open_file_limit()
+    if limit < MIN_OPEN_FILES:
+        raise StartError(f"the limit of open files is {limit}; want {MIN_OPEN_FILES} or more (ulimit -n)")
 
 
 @contextlib.contextmanager
@@ -60,8 +75,8 @@ def load_certificate(settings: ServingOptions, client_ca_file: str = "") -> Serv
 
 
 @contextlib.contextmanager
-def handle_signals(stop: Callable[[], None], dump: Callable[[], None] | None = None) -> Iterator[None]:
-    """Handle signals inside the block: TERM and INT call *stop*, USR2 calls *dump*.
+def handle_signals(stop: Callable[[], None], dump: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Handle signals inside the block: TERM and INT call *stop*; USR2 calls *dump*, and does not end the process.
 
     A second TERM or INT ends the process at once.
     """
@@ -76,9 +91,7 @@ def handle_signals(stop: Callable[[], None], dump: Callable[[], None] | None = N
         log.info("Received a stop signal; draining")
         stop()
 
-    handlers = {signal.SIGTERM: on_stop_signal, signal.SIGINT: on_stop_signal}
-    if dump is not None:
-        handlers[signal.SIGUSR2] = dump
+    handlers = {signal.SIGTERM: on_stop_signal, signal.SIGINT: on_stop_signal, signal.SIGUSR2: dump}
     for signal_number, handler in handlers.items():
         loop.add_signal_handler(signal_number, handler)
     try:

@@ -15,7 +15,7 @@ from extender import __version__
 from extender.analysis.input.input_errors import InputError
 from extender.app.options import ScheduleOptions
 from extender.app.schedule import run
-from extender.app.startup import StartError
+from extender.app.startup import StartError, check_open_file_limit
 from extender.cli.flag_help import format_help
 from extender.cli.live.replaced_file import open_replaced_file
 from extender.cli.pflag import Flag, parse
@@ -96,6 +96,7 @@ def run_command(arguments: Sequence[str], start: Callable[[ScheduleOptions], Cor
         if parsed_flags["write-config-to"]:
             return _write_configuration(options, parsed_flags["write-config-to"])
         configure_logging(options.logs)
+        check_open_file_limit()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(start(options))
     except (ConfigError, InputError) as error:

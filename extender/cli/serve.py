@@ -11,7 +11,7 @@ import uvloop
 from extender.analysis.input.input_errors import InputError
 from extender.app.options import ServeOptions
 from extender.app.serve import run
-from extender.app.startup import StartError
+from extender.app.startup import StartError, check_open_file_limit
 from extender.cli.flag_help import format_help
 from extender.cli.pflag import parse
 from extender.cli.schedule import RawArgumentsCommand
@@ -83,6 +83,7 @@ def run_command(arguments: Sequence[str], start: Callable[[ServeOptions], Corout
         return report_failure(*map(str, error.errors), log_format=log_format, status=_BAD_INPUT)
     configure_logging(options.logs)
     try:
+        check_open_file_limit()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(start(options))
     except CredentialsError as error:

@@ -51,6 +51,8 @@ _MAX_PORTS = 2
 _RESERVED_FILES = 256
 """Number of open files reserved for purposes other than connections."""
 
+_REQUIRED_FILES = _MAX_PORTS * MAX_CONNECTIONS + _RESERVED_FILES
+
 HANDSHAKE_SECONDS = 10.0
 """Seconds that a client has for the TLS handshake."""
 
@@ -77,17 +79,23 @@ def format_listener_url(listener: socket.socket, *, secure: bool = False) -> str
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def _raise_open_file_limit() -> int:
-    """Raise the limit of open files, and return the connection limit of a port that it allows."""
+def raise_open_file_limit() -> int:
+    """Raise the limit of open files to the number that all connections need, if the system allows it; return it."""
     soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-    required_files = _MAX_PORTS * MAX_CONNECTIONS + _RESERVED_FILES
-    if soft_limit != resource.RLIM_INFINITY and soft_limit < required_files:
-        soft_limit = required_files if hard_limit == resource.RLIM_INFINITY else min(required_files, hard_limit)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard_limit))
-    if soft_limit == resource.RLIM_INFINITY or soft_limit >= required_files:
+    if soft_limit == resource.RLIM_INFINITY or soft_limit >= _REQUIRED_FILES:
+        return _REQUIRED_FILES
+    soft_limit = _REQUIRED_FILES if hard_limit == resource.RLIM_INFINITY else min(_REQUIRED_FILES, hard_limit)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard_limit))
+    return soft_limit
+
+
+def _find_max_connections() -> int:
+    """Raise the limit of open files, and return the connection limit of a port that it allows."""
+    soft_limit = raise_open_file_limit()
+    if soft_limit >= _REQUIRED_FILES:
         return MAX_CONNECTIONS
     max_connections = max(1, (soft_limit - _RESERVED_FILES) // _MAX_PORTS)
-    fields = {"openFiles": soft_limit, "connectionsPerPort": max_connections, "requiredOpenFiles": required_files}
+    fields = {"openFiles": soft_limit, "connectionsPerPort": max_connections, "requiredOpenFiles": _REQUIRED_FILES}
     _LOG.warning("The limit of open files allows few connections", extra=fields)
     return max_connections
 
@@ -112,7 +120,7 @@ class _EmbeddedServer(uvicorn.Server):
             protocol.open_connection = open_connection
             return protocol
 
-        max_connections = _raise_open_file_limit()
+        max_connections = _find_max_connections()
         for listener in sockets or ():
             acceptor: Any = ConnectionAcceptor(
                 listener,

@@ -47,4 +47,4 @@ def find_connection_limit(
     set_limits: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
     monkeypatch.setattr(resource, "setrlimit", lambda _, new_limits: set_limits.append(new_limits))
-    return http_server._raise_open_file_limit(), set_limits
+    return http_server._find_max_connections(), set_limits
