@@ -63,7 +63,10 @@ class ApiError(Exception):
         message: the server's message if there was a response.
         code: the HTTP status; 0 if there was no response.
         reason: the Status's reason, such as `AlreadyExists`; may be empty.
+        retry_after: the seconds after which the server asks to repeat a watch; None: it does not ask for that.
     """
+
+    retry_after: float | None = None
 
     def __init__(self, message: str, code: int = 0, reason: str = "") -> None:
         super().__init__(message)

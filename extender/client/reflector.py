@@ -8,8 +8,9 @@ A watch after a failure could start at a resource version that the server does n
 a backup. Such a watch has neither events nor an error. So the server's version is read first, and if it is older than
 ours, the list is read again. client-go does not notice this.
 
-After a failure the reflector waits 0.8 s, doubled up to 30 s, with jitter. After a single 410 it lists again
-immediately, because a healthy server returns 410 too. The deltas of an object are delivered once and in order. A list
+After a failure the reflector waits 0.8 s, doubled up to 30 s, with jitter. A server that rejects a watch can ask for
+another wait: one that starts says 429, one second. After a single 410 the reflector lists again immediately, because a
+healthy server returns 410 too. The deltas of an object are delivered once and in order. A list
 is delivered only as a whole.
 
 Source: client-go/tools/cache/reflector.go, Reflector.ListAndWatch; client-go/tools/cache/delta_fifo.go, DeltaFIFO
@@ -63,6 +64,9 @@ _MAX_EARLY_RETRY_SECONDS: Final = 5.0
 
 _STABLE_SECONDS: Final = 20.0
 """Seconds without a failure after which the next failed watch is retried as soon as another request succeeds."""
+
+_START_SECONDS: Final = 60.0
+"""Seconds after a failure of the server in which a rejected request may be due to its start."""
 
 _MAX_SERVER_ERRORS: Final = 3
 """Consecutive watches that may end in a server error before the list is read again."""
@@ -139,6 +143,7 @@ class Reflector(Generic[T]):
     _server_errors: int = 0
     _min_retry_seconds: float = 0.0
     _last_failure: float = float("-inf")
+    _last_outage: float = float("-inf")
 
     def compute_staleness(self, now: float) -> float:
         """Return the seconds since the server's last response; infinity before the first."""
@@ -167,10 +172,8 @@ class Reflector(Generic[T]):
                 wait = 0.0 if now() - last_gone > _GONE_WINDOW_SECONDS else backoff.compute_next_delay(now())
                 last_gone = now()
             except ApiError as error:
-                failure, wait = self._handle_error(error), backoff.compute_next_delay(now())
-                is_server_failure = isinstance(
-                    error, UnreachableError | ServerError | UnauthorizedError | CredentialsError
-                )
+                failure, wait = self._handle_error(error), self._compute_delay(error, backoff)
+                is_server_failure = self._is_server_failure(error)
             self._may_be_restored |= is_server_failure
             self.last_error = f"{self.list_watch.endpoint.plural}: {failure}"
             level = logging.ERROR if self.forbidden else logging.WARNING
@@ -185,6 +188,25 @@ class Reflector(Generic[T]):
                 await self._wait_for_recovery(wait)
             else:
                 await asyncio.sleep(wait)
+
+    def _compute_delay(self, error: ApiError, backoff: Backoff) -> float:
+        """Return the seconds until the next attempt.
+
+        Source: client-go/rest/request.go, Request.Watch; client-go/rest/with_retry.go, withRetry.IsNextRetry (1.36).
+        """
+        if error.retry_after is not None:
+            return error.retry_after * (1.0 + self.jitter()) or Backoff.INITIAL_SECONDS
+        return backoff.compute_next_delay(self.clock.monotonic())
+
+    def _is_server_failure(self, error: ApiError) -> bool:
+        """Return whether the server failed. A server that starts rejects requests until it has read its roles."""
+        now = self.clock.monotonic()
+        if isinstance(error, ForbiddenError):
+            return now - self._last_outage < _START_SECONDS
+        if not isinstance(error, UnreachableError | ServerError | UnauthorizedError | CredentialsError):
+            return False
+        self._last_outage = now
+        return True
 
     async def _wait_for_recovery(self, seconds: float) -> None:
         """Wait for *seconds*, or until another request succeeds.

@@ -214,13 +214,15 @@ class Transport:
                 has_new_credentials = True
                 active_config = await self._credentials.replace_rejected(active_config)
                 continue
-            wait = (
-                parse_retry_after(headers.get("Retry-After"), self._clock.now()) if code == 429 or code >= 500 else None
-            )
+            wait = self._get_retry_after(code, headers)
             if wait is None or not remaining_attempts:
                 raise make_error_from_response(code, body)
             await self._sleep_with_jitter(wait)
         raise AssertionError("the last attempt returns or raises")
+
+    def _get_retry_after(self, code: int, headers: Mapping[str, str]) -> float | None:
+        """Return the seconds after which the request may be repeated, or None."""
+        return parse_retry_after(headers.get("Retry-After"), self._clock.now()) if code == 429 or code >= 500 else None
 
     async def _sleep_with_jitter(self, seconds: float) -> None:
         """Sleep for *seconds* plus a random part, so that clients rejected together retry at different times."""
@@ -254,7 +256,8 @@ class Transport:
     async def stream(self, request: Request, idle_timeout: float) -> AsyncIterator[aiohttp.ClientResponse]:
         """Open a watch, and yield its response; `content.iter_any()` yields the chunks of the body as they arrive.
 
-        Watches have no rate limit and are not retried, except after a 401.
+        Watches have no rate limit and are not retried, except after a 401. The caller retries after the `retry_after`
+        of the error.
 
         After *idle_timeout* seconds without data, the connection counts as dead.
 
@@ -273,7 +276,9 @@ class Transport:
                     yield response
                     return
                 if response.status != 401 or is_retry:
-                    raise make_error_from_response(response.status, await read_body(response, MAX_RESPONSE_BYTES))
+                    error = make_error_from_response(response.status, await read_body(response, MAX_RESPONSE_BYTES))
+                    error.retry_after = self._get_retry_after(response.status, response.headers)
+                    raise error
             active_config = await self._credentials.replace_rejected(active_config)
 
     @asynccontextmanager

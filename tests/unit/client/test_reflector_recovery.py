@@ -318,3 +318,46 @@ def test_after_failing_credentials_the_watch_is_retried_as_soon_as_another_reque
         raise CredentialsError("the plugin failed")
 
     run(main())
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "headers"),
+    [(429, "storage is (re)initializing", {"Retry-After": "1"}), (403, "roles not read yet", {})],
+)
+def test_after_an_outage_of_a_minute_the_rejections_of_a_starting_server_delay_the_watch_by_two_seconds_at_most(
+    code: int, message: str, headers: dict[str, str]
+) -> None:
+    """The back-off alone would be half a minute. Another request succeeds two seconds after the server has started."""
+
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            start_time = current_loop().time()
+            outage = [failure_reply(503)] * 7  # at 0, 0.8, 2.4, 5.6, 12, 24.8 and 50.4 seconds
+            rejection = failure_reply(code, message=message, headers=headers)
+            server.respond(PODS, *outage, list_reply(20), rejection, Stream([SILENCE]))
+            async with run_reflector(server) as (reflector, _):
+                await reflector.synced.wait()
+                listed_at = current_loop().time() - start_time
+                assert listed_at == pytest.approx(80.4)
+                await asyncio.sleep(0.5)
+                assert reflector.last_error == f"pods: {message}"
+                await asyncio.sleep(1.5)
+                reflector.transport.recovery.record_success()
+                await asyncio.sleep(0.1)
+                assert (reflector.last_error, watched_versions(server)) == ("", ["20", "20"])
+
+    run(main())
+
+
+def test_a_permission_that_is_missing_for_minutes_is_not_requested_again_early() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            server.respond(PODS, list_reply(20), *[failure_reply(503)] * 2, *[failure_reply(403)] * 30)
+            async with run_reflector(server) as (reflector, _):
+                await asyncio.sleep(300)
+                count = len(server.requests_to(PODS))
+                reflector.transport.recovery.record_success()
+                await asyncio.sleep(0.1)
+                assert len(server.requests_to(PODS)) == count
+
+    run(main())
