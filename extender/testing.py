@@ -16,6 +16,8 @@ from extender.analysis.recorded_cluster import load_cache, parse_recording
 from extender.api.kinds.pod import Pod
 from extender.app import wiring
 from extender.cache.cache import Cache
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import Snapshot
 from extender.config import load
 from extender.config.errors import ConfigError, FieldError
 from extender.config.feature_gates import FeatureGates
@@ -64,6 +66,18 @@ class Cluster:
         if key not in self.pods:
             raise KeyError(f"there is no pod {key}; the pods are {', '.join(self.pods)}")
         return self.pods[key]
+
+    def pod_info(self, name: str) -> PodInfo:
+        """Return the pod as vectorized plugins receive it. *name* is as in `pod`.
+
+        Raises:
+            KeyError: there is no such pod.
+        """
+        return self.cache.make_pod_info(self.pod(name))
+
+    def snapshot(self) -> Snapshot:
+        """Return the nodes and their pods as vectorized plugins receive them."""
+        return self.cache.snapshot()
 
     def node(self, name: str) -> NodeInfo:
         """Return the node with this name, including its pods.

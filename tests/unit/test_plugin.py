@@ -35,6 +35,7 @@ PUBLIC_NAMES = {
 }  # fmt: skip
 ATTRIBUTES = {
     NodeInfo: {"allocatable", "annotations", "free", "labels", "name", "node", "pods", "requested", "taints"},
+    testing_module.Cluster: {"cache", "node", "pod", "pod_info", "pods", "snapshot"},
     testing_module.PluginDecision: {
         "feasible_nodes", "message", "normalized_scores", "raw_scores", "rejected", "rejected_by", "scores",
         "total_scores", "unresolvable",

@@ -99,6 +99,14 @@ def rejected_mask(runtime: PluginRuntime, plugins: tuple[Any], snapshot: Snapsho
     return mask
 
 
+def test_a_cluster_of_a_test_has_what_vectorized_plugins_receive() -> None:
+    cluster = make_cluster(*CLUSTER)
+    assert cluster.pod_info("web").pod == cluster.pod("web")
+    assert list(cluster.snapshot().names) == ["big", "small"]
+    with pytest.raises(KeyError, match="there is no pod default/absent; the pods are default/running, shop/also"):
+        cluster.pod_info("absent")
+
+
 def test_a_node_info_has_the_node_and_its_pods() -> None:
     node = make_cluster(*CLUSTER).node("big")
     assert (node.name, node.labels[MODEL], node.annotations, node.taints) == ("big", "a100", {}, ())
