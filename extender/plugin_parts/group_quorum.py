@@ -40,9 +40,11 @@ def find_hierarchy_root(key: GroupKey, snapshot: Snapshot) -> GroupKey | str:
     parent_key = get_parent_key(ancestors[path[-1]])
     if parent_key is None and len(path) <= MAX_DEPTH + 1:
         return path[-1]
-    top_key = [*path, parent_key][MAX_DEPTH] if len(path) >= MAX_DEPTH else parent_key
     if parent_key in ancestors:
-        return f"cycle detected in composite pod group hierarchy: {top_key}"
+        cycle = path[path.index(parent_key) :]
+        position = MAX_DEPTH - path.index(parent_key)  # of the group at which kube-scheduler ends its way up
+        if position >= 0:
+            return f"cycle detected in composite pod group hierarchy: {cycle[position % len(cycle)]}"
     missing_key = parent_key if len(path) < MAX_DEPTH else get_parent_key(ancestors[key])
     return f"composite pod group object not found in state for {missing_key}"
 

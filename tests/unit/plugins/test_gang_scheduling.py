@@ -214,6 +214,26 @@ def test_a_tree_of_more_than_four_composite_groups_above_each_other_is_held(
     assert status == (held if is_held else None)
 
 
+@pytest.mark.parametrize(
+    ("parents", "message"),
+    [
+        ("c0", "cycle detected in composite pod group hierarchy: compositepodgroup/default/c0"),
+        ("c1 c0", "cycle detected in composite pod group hierarchy: compositepodgroup/default/c1"),
+        ("c1 c2 c0", "cycle detected in composite pod group hierarchy: compositepodgroup/default/c0"),
+        ("c1 c1", "cycle detected in composite pod group hierarchy: compositepodgroup/default/c1"),
+        ("c1 c2 c3 c4 c0", "cycle detected in composite pod group hierarchy: compositepodgroup/default/c3"),
+        ("c1 c2 c3 c4 c4", "composite pod group object not found in state for compositepodgroup/default/c0"),
+    ],
+)
+def test_a_tree_with_a_cycle_is_held(parents: str, message: str) -> None:
+    """The messages are those of kube-scheduler 1.37.2 for the parents of the groups c0, c1 and so on."""
+    composites = [make_composite_group(f"c{number}", parent=parent) for number, parent in enumerate(parents.split())]
+    cache = make_cluster(
+        *composites, make_child_group("x", parent="c0"), make_group_member("a", group="x"), gates=COMPOSITE_GATES
+    )
+    assert ask_composite(cache, "a", "x") == unresolvable_status(f"failed to build hierarchy snapshot: {message}")
+
+
 def test_permit_waits_for_the_whole_tree_and_then_allows_it() -> None:
     a, b, c = (make_group_member(name, group=group) for name, group in (("a", "x"), ("b", "x"), ("c", "y")))
     cache = make_tree(a, b, c)
