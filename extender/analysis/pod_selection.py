@@ -12,7 +12,8 @@ from extender.api.kinds.workload import ReplicaSet
 from extender.api.matching import Requirement
 from extender.basics.edit_distance import find_nearest_names
 
-_POD_ALIASES: Final = ("pod", "pods", "po")
+_PODS: Final = ("pods", "po")
+_POD_ALIASES: Final = ("pod", *_PODS)
 _MAX_SUGGESTIONS: Final = 3
 
 
@@ -82,7 +83,12 @@ def strip_pod_alias(text: str) -> str:
 
 
 def join_resource_type(names: Sequence[str]) -> tuple[str, ...]:
-    """Return *names*; a type before them, as in `deployment web db`, is joined with each: `deployment/web`."""
+    """Return *names*; a type before them, as in `deployment web db`, is joined with each: `deployment/web`.
+
+    The type `pods` alone names no pod, as in kubectl. The name `pod` alone is that of a pod.
+    """
+    if len(names) == 1 and names[0].lower() in _PODS:
+        return ()
     if len(names) < 2 or names[0].lower() not in (*_POD_ALIASES, *WORKLOAD_ALIASES):
         return tuple(names)
     return tuple(f"{names[0]}/{name}" for name in names[1:])

@@ -43,7 +43,7 @@ _PodsArgument = Annotated[
     typer.Argument(
         metavar="POD",
         help="name, namespace/name, pod/name, or a workload: deployment/name or deployment name. "
-        "Without any, all pending pods.",
+        "Without any, or with pods alone, all pending pods.",
         autocompletion=complete_pods,
     ),
 ]

@@ -119,6 +119,8 @@ def test_other_names_are_those_of_pods() -> None:
     [
         ((), ()),
         (("pod",), ("pod",)),
+        (("pods",), ()),
+        (("po",), ()),
         (("pod", "web"), ("pod/web",)),
         (("deploy", "web", "shop/db"), ("deploy/web", "deploy/shop/db")),
         (("web", "pod"), ("web", "pod")),

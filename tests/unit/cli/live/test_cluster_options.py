@@ -84,6 +84,7 @@ def test_namespace_and_labels_select_pending_pods_of_a_recording(extender: Comma
         (("-n", "x"), ["x/a", "x/c"]),
         (("-l", "app=w"), ["x/a", "y/b"]),
         (("-n", "x", "-l", "!app"), ["x/c"]),
+        (("pods", "-l", "app=w"), ["x/a", "y/b"]),
     ):
         out = extender("explain", "-f", "-", "-o", "json", *arguments, stdin=NODE + pods)[1]
         assert sorted(json.loads(out)["pods"]) == keys
