@@ -98,11 +98,7 @@ def _assume_nominated_pods(
 
 def list_plugins_with_extensions(profile: Profile, skipped: frozenset[str]) -> list[Any]:
     """Return the PreFilter plugins with `PreFilterExtensions`, except those named in *skipped*."""
-    return [
-        plugin
-        for plugin in profile.pre_filter_plugins
-        if plugin.name not in skipped and isinstance(plugin, PreFilterExtensions)
-    ]
+    return [plugin for plugin in profile.pre_filter_extensions if plugin.name not in skipped]
 
 
 def _add_pods_to_copy(

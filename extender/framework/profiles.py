@@ -18,6 +18,7 @@ from extender.framework.extension_points import (
     PreBind,
     PreEnqueue,
     PreFilter,
+    PreFilterExtensions,
     PreScore,
     QueueSort,
     Reserve,
@@ -88,6 +89,7 @@ class Profile:
         pod_group_post_filter_plugins: the plugins that run for a pod group that cannot be scheduled.
         placement_feasible_plugins: the plugins that decide after each member whether a pod group can be scheduled.
         gates: the feature gates of the emulated release.
+        pre_filter_extensions: the plugins in `pre_filter_plugins` with `PreFilterExtensions`.
         pre_filter_state_readers: the name of each Score plugin that gets the state of PreFilter, because it has no
             PreScore or has the attribute `scores_from_pre_filter`; and whether its PreScore runs.
 
@@ -117,10 +119,13 @@ class Profile:
     plugins: Mapping[str, Any] = field(default_factory=dict)
     check_all_filters: bool = False
     gates: FeatureGates = field(default_factory=FeatureGates)
+    pre_filter_extensions: tuple[Any, ...] = field(init=False, repr=False, compare=False)
     pre_filter_state_readers: tuple[tuple[str, bool], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Derive `pre_filter_state_readers` once, because each decision needs it."""
+        """Derive the last two fields once, because each decision needs them: a check of a protocol is slow."""
+        extensions = tuple(plugin for plugin in self.pre_filter_plugins if isinstance(plugin, PreFilterExtensions))
+        object.__setattr__(self, "pre_filter_extensions", extensions)
         pre_score_names = {plugin.name for plugin in self.pre_score_plugins}
         readers = tuple(
             (entry.plugin.name, entry.plugin.name in pre_score_names)

@@ -21,7 +21,7 @@ from extender.cycle.filter import FilterResults
 from extender.cycle.nominator import list_plugins_with_extensions, select_nominated_pods
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
-from extender.framework.extension_points import BatchPreFilterExtensions, PreFilterExtensions
+from extender.framework.extension_points import BatchPreFilterExtensions
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import FilterColumn
@@ -133,9 +133,9 @@ class DryRun:
         if not self._states_by_row:
             return
         snapshot = self._hypothesis.snapshot()
-        for plugin in self._inputs.profile.pre_filter_plugins:
+        for plugin in self._inputs.profile.pre_filter_extensions:
             states_by_row = self._states_by_row.get(plugin.name)
-            if states_by_row is None or not isinstance(plugin, PreFilterExtensions):
+            if states_by_row is None:
                 continue
             method, point = (plugin.add_pod, "AddPod") if adding else (plugin.remove_pod, "RemovePod")
             for index in indices.tolist():
@@ -188,12 +188,11 @@ class DryRun:
 
     def _run_filters_with_nominated(self, rows: IntArray, indices: IntArray) -> FilterResults:
         saved_states = {name: dict(states_by_row) for name, states_by_row in self._states_by_row.items()}
-        for plugin in self._inputs.profile.pre_filter_plugins:
-            states_by_row = self._states_by_row.get(plugin.name)
-            if states_by_row is not None and isinstance(plugin, PreFilterExtensions):
-                for row in rows.tolist():
-                    if row in states_by_row:
-                        states_by_row[row] = plugin.clone(states_by_row[row])
+        for plugin in self._inputs.profile.pre_filter_extensions:
+            states_by_row = self._states_by_row.get(plugin.name, {})
+            for row in rows.tolist():
+                if row in states_by_row:
+                    states_by_row[row] = plugin.clone(states_by_row[row])
         self.restore_pods(indices)
         filter_results = self._run_filter_plugins(rows)
         self._hypothesis.remove_pods(self.batch, indices)
