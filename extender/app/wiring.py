@@ -22,6 +22,7 @@ from extender.config.legacy_policy import policy_document
 from extender.config.legacy_policy.convert import convert_policy
 from extender.config.model import Configuration
 from extender.config.render import build_document
+from extender.config.unused_args import list_unused_args
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.observer import PluginObserver, SlowCallObserver
 from extender.framework.plugin_runner import ExceptionObserver, PluginError, PluginRunner
@@ -114,6 +115,9 @@ def build_setup(
         raise ConfigError(errors)
     plugin_names = {name for profile in profile_set.profiles.values() for name in profile.plugins}
     warning = get_limit_variable_error() if plugin_names & _PLUGINS_WITH_LIMIT_VARIABLE else None
+    for profile in full_configuration.profiles:
+        enabled_plugins = profile_set.profiles[profile.scheduler_name].plugins
+        warnings += list_unused_args(profile, enabled_plugins, registry)
     all_warnings = (*map(str, plugin_errors), *warnings, *filter(None, (warning,)))
     return SchedulerSetup(full_configuration, profile_set, gates, all_warnings)
 
