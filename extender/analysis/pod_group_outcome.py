@@ -4,8 +4,9 @@ Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne; pkg/scheduler/sche
 Scheduler.podGroupInfoForPod, Scheduler.frameworkForPodGroup, Scheduler.podGroupSchedulingDefaultAlgorithm (1.36).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -36,41 +37,32 @@ from extender.plugin_parts.group_quorum import get_min_count
 from extender.preemption.plan import GroupPreemptionPlan, PreemptionPlan
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTree:
-    """A group of a tree of pod groups, and its child groups in scheduling order."""
-
-    group: GroupOfTreeResult
-    children: "tuple[GroupTree, ...]" = ()
-
-    def format_lines(self) -> list[str]:
-        """Return the tree as text."""
-        return ["    the groups of the tree:", *self.iterate_lines("      ")]
-
-    def iterate_lines(self, indent: str) -> Iterator[str]:
-        """Yield the lines of the group and its child groups, which are indented further."""
-        group = self.group
-        kind, member = ("composite pod group", "child group") if group.composite else ("pod group", "pod")
+def format_tree_lines(groups: Iterable[GroupOfTreeResult]) -> Iterator[str]:
+    """Yield the lines of the groups of a tree, the root first; child groups are indented further."""
+    yield "    the groups of the tree:"
+    child_indents: dict[str | None, str] = {None: "      "}
+    for group in groups:
+        indent = child_indents[group.parent]
+        kind, member = "pod group", "pod"
+        if group.composite:
+            child_indents[group.name] = f"{indent}  "
+            kind, member = "composite pod group", "child group"
         counts = f"needs {group.min_count} of {format_count(group.members, member)}"
         if not group.composite and group.scheduled:
             counts += f", {group.scheduled} placed"
         yield f"{indent}{kind} {group.name} {counts}: {'fits' if group.fits else group.message or ''}"
-        for child in self.children:
-            yield from child.iterate_lines(f"{indent}  ")
-
-    def to_values(self) -> list[dict[str, Any]]:
-        """Return the groups of the tree as plain values, the root first, always with the same keys."""
-        values = [msgspec.to_builtins(self.group)]
-        return [*values, *(child_values for child in self.children for child_values in child.to_values())]
 
 
-def describe_tree(group: PodGroupInfo, snapshot: Snapshot, decision: GroupDecision) -> GroupTree:
-    """Return the tree of the composite pod group *group* with the outcome *decision* of its attempt."""
+def describe_tree(group: PodGroupInfo, snapshot: Snapshot, decision: GroupDecision) -> list[GroupOfTreeResult]:
+    """Return the groups of the tree of *group*, with the outcome *decision* of its attempt; each before its children.
+
+    *group* is a composite pod group.
+    """
     outcomes = {outcome.group: outcome for outcome in complete_group_decisions(group, decision)}
 
-    def describe(info: PodGroupInfo, outcome: CompletedDecision, parent: str | None) -> GroupTree:
+    def describe(info: PodGroupInfo, outcome: CompletedDecision, parent: str | None) -> list[GroupOfTreeResult]:
         obj, members = snapshot.get_group(info.group_key), snapshot.pod_group(info.key)
-        children = tuple(describe(child, outcomes[child], info.key) for child in info.children)
+        children = [describe(child, outcomes[child], info.key) for child in info.children]
         own_decision = decision if info is group else _find_own_decision(info, decision)
         fits = own_decision is not None and own_decision.status.is_success
         result = GroupOfTreeResult(
@@ -79,11 +71,11 @@ def describe_tree(group: PodGroupInfo, snapshot: Snapshot, decision: GroupDecisi
             info.is_composite,
             1 if obj is None else get_min_count(obj),
             len(children) if info.is_composite else members.count,
-            sum(child.group.fits for child in children) if info.is_composite else len(members.assigned),
+            sum(child.fits for child, *_ in children) if info.is_composite else len(members.assigned),
             fits,
             None if fits else "not tried" if own_decision is None else outcome.decision.status.message or None,
         )
-        return GroupTree(result, children)
+        return [result, *chain.from_iterable(children)]
 
     return describe(group, outcomes[group], None)
 
@@ -107,7 +99,7 @@ class PodGroupOutcome:
         decision: the decision for the group, or for the composite pod group above it.
         member_index: the position of the pod among these members, from 0.
         composite_group: `namespace/name` of the composite pod group that was scheduled; empty if there is none.
-        tree: the groups below this composite pod group; None if there is none.
+        tree: the composite pod group and the groups below it, each before its child groups; empty if there is none.
         shortfall: what the group lacks; None if it can be scheduled now, or if this was not asked.
         is_held: whether PreEnqueue rejects the pod, so that its group is not scheduled.
     """
@@ -118,7 +110,7 @@ class PodGroupOutcome:
     member_index: int
     pod: Pod
     composite_group: str = ""
-    tree: GroupTree | None = None
+    tree: Sequence[GroupOfTreeResult] = ()
     shortfall: GroupShortfall | None = None
     is_held: bool = False
 
@@ -182,7 +174,7 @@ class PodGroupOutcome:
     def format_shortfall_lines(self) -> list[str]:
         """Return what the group lacks as text, and the groups of its tree if it waits; empty if it lacks nothing."""
         lines = self.shortfall.format_lines() if self.shortfall is not None else []
-        return lines + (self.tree.format_lines() if self.tree is not None and not self.is_scheduled else [])
+        return [*lines, *format_tree_lines(self.tree)] if self.tree and not self.is_scheduled else lines
 
     def to_values(self) -> dict[str, Any]:
         """Return the outcome as plain values, always with the same keys."""
@@ -198,7 +190,7 @@ class PodGroupOutcome:
             "podMessage": self.message or None,
             "victims": self.victims,
             "shortfall": self.shortfall.to_values() if self.shortfall is not None else None,
-            "tree": self.tree.to_values() if self.tree is not None else None,
+            "tree": msgspec.to_builtins(self.tree) if self.tree else None,
         }
 
 
@@ -239,9 +231,9 @@ class PodGroupSimulator:
             key, len(uids), decision, uids.index(uid), pod, root.object_key if root.is_composite else "", tree
         )
 
-    def _describe_tree(self, root: GroupKey, decision: GroupDecision) -> GroupTree | None:
+    def _describe_tree(self, root: GroupKey, decision: GroupDecision) -> Sequence[GroupOfTreeResult]:
         if not root.is_composite:
-            return None
+            return ()
         with self._cache.read() as snapshot:
             return describe_tree(make_pod_group_info(root, snapshot), snapshot, decision)
 
@@ -276,7 +268,7 @@ class PodGroupSimulator:
         return replace(outcome, shortfall=self._get_shortfall(outcome.group, profile))
 
     def _get_shortfall(self, key: str, profile: Profile) -> GroupShortfall | None:
-        """Return what the pod group *key* lacks; None for a composite pod group, which `GroupTree` describes."""
+        """Return what the pod group *key* lacks; None for a composite pod group, which `describe_tree` describes."""
         with self._cache.read() as snapshot:
             root = find_root_key(key, snapshot, profile.gates)
             if root.is_composite:
