@@ -7,25 +7,31 @@ volumeBinder.checkVolumeProvisions; component-helpers/storage/volume/pv_helpers.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
-from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim
+from extender.api.kinds.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
+from extender.api.quantity import value
 from extender.cache.node_matching import match_names
 from extender.cache.snapshot import NodeView, Snapshot
-from extender.cache.tables.arrays import BoolArray, make_mask
+from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
 from extender.volumes.assume_cache import AssumeCache
-from extender.volumes.claims import SELECTED_NODE, get_claim_class
+from extender.volumes.claims import SELECTED_NODE, get_claim_class, get_requested_storage
 from extender.volumes.csi_migration import (
     TranslationError,
     find_in_tree_driver,
     get_persistent_volume_csi_handle,
     translate_node_affinity,
 )
-from extender.volumes.provisioning import ProvisionableClaim, check_volume_provisions
 from extender.volumes.topology import TopologyIndex, compile_volume_node_selector
-from extender.volumes.volume_index import IndexedVolume, VolumeIndex, compile_node_affinity
+from extender.volumes.volume_index import IndexedVolume, StoragePool, VolumeIndex, compile_node_affinity
 from extender.volumes.volume_matching import NO_VOLUME, SelectorError, VolumeMatches, match_volumes, sort_by_request
+
+NO_POOL: Final = -1
+"""The pool index if the driver does not report storage capacity, or the claim requests no storage."""
+
+_NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,22 @@ class PodVolumeClaims:
     unbound_claims_delay_binding: tuple[PersistentVolumeClaim, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ProvisionableClaim:
+    """A claim, and the nodes on which a volume can be provisioned for it.
+
+    Attributes:
+        node_mask: the nodes on which a volume can be provisioned, bool, one entry for each node of the view.
+        pools: the storage pools of the claim's class.
+        pool_index: the index in `pools` of the pool to provision from, or `NO_POOL`; int64, one entry for each node.
+    """
+
+    claim: PersistentVolumeClaim
+    node_mask: BoolArray
+    pools: Sequence[StoragePool]
+    pool_index: IntArray
+
+
 @dataclass(slots=True)
 class PodVolumesResult:
     """The result of `find_pod_volumes`. Masks are bool with one entry for each node of the view.
@@ -52,7 +74,8 @@ class PodVolumesResult:
         pv_not_found: the nodes rejected because the volume of a bound claim does not exist.
         errors: masks of nodes with an error, and the error messages. These nodes are in no other mask.
         matches: the volumes chosen for claims.
-        provisions: the claims to provision volumes for.
+        provisions: the claims to provision volumes for, in order. Nodes where an earlier claim failed are not in their
+            masks.
     """
 
     node_conflict: BoolArray
@@ -61,7 +84,7 @@ class PodVolumesResult:
     pv_not_found: BoolArray
     errors: list[tuple[BoolArray, str]] = field(default_factory=list)
     matches: VolumeMatches = field(default_factory=VolumeMatches)
-    provisions: tuple[ProvisionableClaim, ...] = ()
+    provisions: list[ProvisionableClaim] = field(default_factory=list)
 
 
 def find_pod_volumes(
@@ -202,11 +225,7 @@ def _check_delayed_claims(
             (claim, remaining_nodes & (choice == NO_VOLUME))
             for claim, choice in zip(sorted_claims, result.matches.choices, strict=True)
         ]
-    provisioning_result = check_volume_provisions(provision_masks, topology, nodes.snapshot, volume_index)
-    result.provisions = provisioning_result.provisions
-    result.bind_conflict |= provisioning_result.bind_conflict
-    result.not_enough_space |= provisioning_result.not_enough_space
-    result.errors += provisioning_result.errors
+    _check_provisions(provision_masks, topology, nodes.snapshot, volume_index, result)
 
 
 def _get_latest_volumes(
@@ -222,3 +241,83 @@ def _get_latest_volumes(
         else IndexedVolume(volume, indexed_volume.size, indexed_volume.node_affinity)
         for indexed_volume in stored_volumes
     ]
+
+
+# -- volumes to provision
+
+
+def _check_provisions(
+    claims: Sequence[tuple[PersistentVolumeClaim, BoolArray]],
+    topology: TopologyIndex,
+    snapshot: Snapshot,
+    volume_index: VolumeIndex,
+    result: PodVolumesResult,
+) -> None:
+    """Check where volumes for *claims* can be provisioned.
+
+    After a claim fails on a node, later claims are not checked there.
+
+    Each of *claims* has a mask of the nodes to provision a volume on: bool, shape (len(topology),).
+    """
+    failed_nodes = np.zeros(len(topology), dtype=np.bool_)
+    for claim, needed_mask in claims:
+        candidates = needed_mask & ~failed_nodes
+        if not candidates.any():
+            continue
+        storage_class = _get_storage_class(claim, snapshot)
+        if isinstance(storage_class, str):
+            result.errors.append((candidates, storage_class))
+            failed_nodes |= candidates
+            continue
+        can_provision = _make_allowed_topology_mask(storage_class, topology) & candidates
+        result.bind_conflict |= candidates & ~can_provision
+        pools, pool_index, has_space = _choose_pools(
+            claim, storage_class, topology, snapshot, volume_index, can_provision
+        )
+        result.not_enough_space |= can_provision & ~has_space
+        failed_nodes |= candidates & ~(can_provision & has_space)
+        result.provisions.append(ProvisionableClaim(claim, can_provision & has_space, pools, pool_index))
+
+
+def _get_storage_class(claim: PersistentVolumeClaim, snapshot: Snapshot) -> StorageClass | str:
+    """Return the storage class of *claim*, or an error message."""
+    name = get_claim_class(claim)
+    if not name:
+        return f'no class for claim "{claim.key}"'
+    return snapshot.get_object(StorageClass, name) or f'failed to find storage class "{name}"'
+
+
+def _make_allowed_topology_mask(storage_class: StorageClass, topology: TopologyIndex) -> BoolArray:
+    if storage_class.provisioner in {"", _NO_PROVISIONER}:
+        return np.zeros(len(topology), dtype=np.bool_)
+    return make_mask(topology.match_topologies(storage_class.allowed_topologies), len(topology))
+
+
+def _choose_pools(
+    claim: PersistentVolumeClaim,
+    storage_class: StorageClass,
+    topology: TopologyIndex,
+    snapshot: Snapshot,
+    volume_index: VolumeIndex,
+    can_provision: BoolArray,
+) -> tuple[Sequence[StoragePool], IntArray, BoolArray]:
+    """Return the class's pools, the index of the first sufficient pool by node, and the nodes with enough space."""
+    pool_index = np.full(len(topology), NO_POOL, dtype=np.int64)
+    request = get_requested_storage(claim)
+    driver = snapshot.get_object(CSIDriver, storage_class.provisioner)
+    if request is None or driver is None or not driver.spec.storage_capacity:
+        return (), pool_index, np.ones(len(topology), dtype=np.bool_)
+    pools = volume_index.get_pools(snapshot, storage_class.metadata.name)
+    remaining_nodes = can_provision.copy()
+    requested_bytes = value(request)
+    for index, pool in enumerate(pools):
+        if pool.volume_size_limit is None or pool.volume_size_limit < requested_bytes:
+            continue
+        positions = topology.match_label_selector(pool.selector)
+        positions = positions[remaining_nodes[positions]]
+        if len(positions):
+            pool_index[positions] = index
+            remaining_nodes[positions] = False
+            if not remaining_nodes.any():
+                break
+    return pools, pool_index, pool_index != NO_POOL

@@ -9,8 +9,7 @@ from extender.api.quantity import ZERO, value
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.plugin_parts.function_shape import MAX_UTILIZATION
 from extender.volumes.claims import get_claim_class, get_requested_storage, get_volume_capacity
-from extender.volumes.find_pod_volumes import PodVolumesResult
-from extender.volumes.provisioning import NO_POOL
+from extender.volumes.find_pod_volumes import NO_POOL, PodVolumesResult
 from extender.volumes.volume_matching import NO_VOLUME
 
 
