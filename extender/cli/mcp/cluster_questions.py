@@ -48,11 +48,15 @@ class TimeLimitError(Exception):
     """A question takes too long. Its changes of the loaded cluster are not undone."""
 
 
-def _make_time_check() -> Callable[..., None]:
-    """Return a function that is called after each pod. It raises `TimeLimitError` `MAX_SECONDS` after this call."""
+def _make_time_check(loaded: LoadedCluster) -> Callable[..., None]:
+    """Return a function that is called after each pod. It raises `TimeLimitError` `MAX_SECONDS` after this call.
+
+    It also raises an exception if the client has cancelled the question.
+    """
     end = monotonic() + MAX_SECONDS
 
     def check(*_: int) -> None:
+        loaded.check_cancelled()
         if monotonic() >= end:
             limit = f"the question takes more than {MAX_SECONDS:.0f} s"
             raise TimeLimitError(f"{limit}; ask for less at once, or use the command line, which has no limit")
@@ -111,7 +115,7 @@ def answer_what_if(loaded: LoadedCluster, flags: ScenarioFlags, manifest: str, *
         runner = WhatIfRunner(cluster.cache, loaded.profiles, loaded.runtime)
     if replace(scenario, preempt=False) == Scenario():
         raise QuestionError('nothing changes; name a change, such as drain=["node-1"]')
-    outcome = runner.run(scenario, progress=_make_time_check())
+    outcome = runner.run(scenario, progress=_make_time_check(loaded))
     note = _make_budget_note(loaded) if scenario.drain else ""
     if full:
         return note + dump_yaml(make_answer(AnswerKind.WHAT_IF, make_what_if_values(outcome)))
@@ -142,7 +146,7 @@ def answer_fits(loaded: LoadedCluster, manifest: str, like: str, namespace: str,
 
 
 def _count(loaded: LoadedCluster, cache: Cache, pods: Sequence[Pod], limit: int) -> list[FitCount]:
-    check = _make_time_check()
+    check = _make_time_check(loaded)
     return [count_fitting_copies(cache, pod, loaded.make_placer(cache), limit=limit, progress=check) for pod in pods]
 
 

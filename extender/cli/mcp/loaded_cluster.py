@@ -19,9 +19,14 @@ from extender.planning.what_if import WhatIfRunner
 
 
 class LoadedCluster:
-    """A cluster with its configuration. What the questions share is loaded when the first question needs it."""
+    """A cluster with its configuration. What the questions share is loaded when the first question needs it.
+
+    Attributes:
+        check_cancelled: the function that raises an exception if the client has cancelled the question.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
+        self.check_cancelled: Callable[[], None] = lambda: None
         self.recording: Recording = cluster.recording
         self.setup = cluster.setup
         self.runtime: PluginRuntime = make_offline_runtime(verbose=False)

@@ -1,11 +1,11 @@
 """The Model Context Protocol server: its tools, and the conversion of errors to answers. Imports the optional mcp."""
 
-import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Final, Literal
 
 import anyio
+import anyio.from_thread
 import anyio.to_thread
 import typer
 from mcp.server import MCPServer
@@ -100,12 +100,11 @@ class _Caller:
 
     def __init__(self, source: ClusterSource) -> None:
         self._source = source
-        self._lock = threading.Lock()
-        self._limiter = anyio.CapacityLimiter(_MAX_QUEUED_CALLS)
+        self._lock = anyio.Lock()
         self._queued = 0
 
     async def answer(self, ask: Callable[[LoadedCluster], str], page: int = 1) -> str:
-        """Return one page of the answer of *ask*.
+        """Return one page of the answer of *ask*. If the client cancels the call, it ends soon, or does not begin.
 
         Raises:
             ToolError: the question is invalid, the cluster cannot be read, or too many calls wait.
@@ -114,14 +113,17 @@ class _Caller:
             raise ToolError("too many calls wait; call again when others have ended")
         self._queued += 1
         try:
-            return await anyio.to_thread.run_sync(partial(self._answer, ask, page), limiter=self._limiter)
+            async with self._lock:
+                return await anyio.to_thread.run_sync(partial(self._answer, ask, page))
         finally:
             self._queued -= 1
 
     def _answer(self, ask: Callable[[LoadedCluster], str], page: int) -> str:
-        with self._lock, redirect_plugin_output():
+        with redirect_plugin_output():
             try:
-                return select_page(make_visible(ask(self._source.get())), page)
+                loaded = self._source.get()
+                loaded.check_cancelled = anyio.from_thread.check_cancelled
+                return select_page(make_visible(ask(loaded)), page)
             except (InputError, ConfigError, ScenarioError) as error:
                 lines = [str(line) for line in error.errors[:_MAX_ERROR_LINES]]
                 raise ToolError(make_visible("\n".join(lines))) from error
@@ -129,7 +131,7 @@ class _Caller:
                 raise ToolError(make_visible(str(error))) from error
             except typer.BadParameter as error:
                 raise ToolError(make_visible(f"{error.param_hint or 'argument'}: {error.message}")) from error
-            except Exception as error:
+            except BaseException as error:  # also the exception of a cancelled call
                 self._source.discard()
                 if isinstance(error, cluster_questions.TimeLimitError):
                     raise ToolError(str(error)) from error

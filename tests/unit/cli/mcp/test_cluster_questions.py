@@ -1,5 +1,6 @@
 """Answers about the cluster that the puzzles do not cover: new pods with claims, complete answers, wrong questions."""
 
+import asyncio
 import json
 
 import pytest
@@ -116,6 +117,17 @@ def test_a_change_and_a_count_that_take_too_long_end(monkeypatch: pytest.MonkeyP
     with pytest.raises(TimeLimitError, match="takes more than 0 s; ask for less at once"):
         answer_what_if(loaded, ScenarioFlags(drain=["n1"]), "", full=False)
     with pytest.raises(TimeLimitError, match="takes more than 0 s"):
+        answer_fits(loaded, as_list([pod("new", "1")]), "", "", limit=10, full=False)
+
+
+def test_a_cancelled_change_and_a_cancelled_count_end(loaded: LoadedCluster) -> None:
+    def raise_cancelled() -> None:
+        raise asyncio.CancelledError
+
+    loaded.check_cancelled = raise_cancelled
+    with pytest.raises(asyncio.CancelledError):
+        answer_what_if(loaded, ScenarioFlags(drain=["n1"]), "", full=False)
+    with pytest.raises(asyncio.CancelledError):
         answer_fits(loaded, as_list([pod("new", "1")]), "", "", limit=10, full=False)
 
 

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from threading import Event
 from typing import Any
 
+import anyio
 import pytest
 from mcp import Client
 
@@ -13,7 +15,7 @@ from extender.basics.clock import SystemClock
 from extender.cli.mcp import cluster_questions
 from extender.cli.mcp import server as server_module
 from extender.cli.mcp.answer_pages import MAX_TOKENS, count_tokens
-from extender.cli.mcp.loaded_cluster import ClusterSource
+from extender.cli.mcp.loaded_cluster import ClusterSource, LoadedCluster
 from extender.cli.mcp.server import make_server
 from extender.cli.recording_options import Cluster
 from tests.unit.cli.mcp.puzzles import PUZZLES, make_cluster
@@ -161,3 +163,30 @@ def test_a_call_that_takes_too_long_gets_an_error_and_the_next_one_sees_the_clus
         assert text.startswith("4 more copies of default/a fit.")
 
     ask(cluster, use)
+
+
+def test_a_cancelled_call_ends_soon_and_one_that_waits_does_not_begin() -> None:
+    """A client cancels calls that take too long for it; its next question waited for all of them."""
+    caller, started, begun = server_module._Caller(make_source(CLUSTER)), Event(), list[str]()
+
+    def ask_without_end(loaded: LoadedCluster) -> str:
+        started.set()
+        for _ in range(10_000_000):
+            loaded.check_cancelled()
+        return ""
+
+    def ask_later(_: LoadedCluster) -> str:
+        begun.append("later")
+        return ""
+
+    async def main() -> str:
+        async with anyio.create_task_group() as group:
+            group.start_soon(caller.answer, ask_without_end)
+            await asyncio.to_thread(started.wait)
+            group.start_soon(caller.answer, ask_later)
+            await asyncio.sleep(0)
+            group.cancel_scope.cancel()
+        return await caller.answer(cluster_questions.answer_summary)
+
+    assert asyncio.run(main()).startswith("1 node, 0 cordoned")
+    assert begun == []
