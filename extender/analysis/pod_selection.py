@@ -14,6 +14,7 @@ from extender.basics.edit_distance import find_nearest_names
 
 _PODS: Final = ("pods", "po")
 _POD_ALIASES: Final = ("pod", *_PODS)
+_FILE_SUFFIXES: Final = (".yaml", ".yml", ".json", ".gz")
 _MAX_SUGGESTIONS: Final = 3
 
 
@@ -97,7 +98,8 @@ def join_resource_type(names: Sequence[str]) -> tuple[str, ...]:
 def _describe_unknown_pod(name: str, namespace: str) -> str:
     """Return the error for an unknown pod; it names the *namespace* of a name without one."""
     scope = f' in namespace "{namespace}"' if namespace and "/" not in name else ""
-    return f"there is no such pod{scope}"
+    advice = "; write -f before each file" if name.endswith(_FILE_SUFFIXES) else ""
+    return f"there is no such pod{scope}{advice}"
 
 
 class PodFinder:
