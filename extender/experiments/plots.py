@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import cycle
+from operator import attrgetter
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Final
@@ -10,6 +12,7 @@ from extender.experiments.fragmentation_causes import Cause
 from extender.experiments.runner import Run
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _CAUSE_LABELS: Final = {
@@ -77,9 +80,7 @@ def _make_figure() -> "Figure":
 
 def _draw_allocation(figure: "Figure", runs: Sequence[Run]) -> None:
     axes = figure.subplots()
-    for name, policy_runs in _group_by_policy(runs).items():
-        demand_percents, means = _compute_means(run.allocated_percent for run in policy_runs)
-        axes.plot(demand_percents, means, label=name)
+    _plot_means(axes, runs, attrgetter("allocated_percent"))
     axes.plot([0, 100], [0, 100], color="gray", linestyle=":", label="all that arrived")
     last = max(max(run.allocated_percent) for run in runs)
     axes.set_xlim(min(_FIRST_SHOWN_PERCENT, last - 1), last)
@@ -91,13 +92,19 @@ def _draw_allocation(figure: "Figure", runs: Sequence[Run]) -> None:
 
 def _draw_waiting_pods(figure: "Figure", runs: Sequence[Run]) -> None:
     axes = figure.subplots()
-    for name, policy_runs in _group_by_policy(runs).items():
-        demand_percents, means = _compute_means(run.waiting_pods for run in policy_runs)
-        axes.plot(demand_percents, means, label=name)
+    _plot_means(axes, runs, attrgetter("waiting_pods"))
     axes.set_ylim(bottom=0)
     axes.set_xlabel(_ARRIVED_LABEL)
-    axes.set_ylabel("pods that fit nowhere")
+    axes.set_ylabel("waiting pods")
     axes.legend(frameon=False)
+
+
+def _plot_means(axes: "Axes", runs: Sequence[Run], get_values: Callable[[Run], Mapping[int, float]]) -> None:
+    """Draw a curve for each policy. Every second one is dashed, so that it does not hide an equal one."""
+    styles = cycle(("-", "--"))
+    for (name, policy_runs), style in zip(_group_by_policy(runs).items(), styles, strict=False):
+        demand_percents, means = _compute_means(map(get_values, policy_runs))
+        axes.plot(demand_percents, means, linestyle=style, label=name)
 
 
 def _draw_fragmentation(figure: "Figure", runs: Sequence[Run]) -> None:
@@ -114,6 +121,8 @@ def _draw_fragmentation(figure: "Figure", runs: Sequence[Run]) -> None:
         axes.set_title(name)
     for axes in panels[len(groups) :]:
         axes.set_visible(False)
+    for axes in panels[: len(groups)][-_PANELS_PER_ROW:]:  # the lowest panel of each column
+        axes.tick_params(labelbottom=True)
     figure.supxlabel(_ARRIVED_LABEL)
     figure.supylabel("fragmented GPUs, %")
     handles, labels = panels[0].get_legend_handles_labels()

@@ -31,7 +31,21 @@ def test_each_plot_names_every_policy(tmp_path: Path) -> None:
     for path in paths:
         assert {"FGD", "Fill", "arrived demand, % of the GPUs"} <= set(list_texts(path))
     assert "all that arrived" in list_texts(paths[0])
+    assert "waiting pods" in list_texts(paths[1])
     assert {"too little free CPU", "another GPU model"} <= set(list_texts(paths[2]))
+
+
+def test_the_second_of_two_equal_curves_is_dashed_so_that_both_are_seen(tmp_path: Path) -> None:
+    equal = [Run(policy, 1, {80: 80.0, 100: 95.0}, {80: 0, 100: 9}, FRAGMENTED, 1.0) for policy in ("BestFit", "FGD")]
+    for path in write_plots(equal, tmp_path)[:2]:
+        curves = re.findall(r'<path d="[^"]*" clip-path="[^"]*" style="([^"]*)"', path.read_text())
+        assert ["stroke-dasharray" in style for style in curves[:2]] == [False, True], path.name
+
+
+def test_the_lowest_panel_of_each_column_has_numbers(tmp_path: Path) -> None:
+    runs = [Run(f"Policy{number}", 1, {80: 80.0}, {80: 0}, FRAGMENTED, 1.0) for number in range(4)]
+    texts = list_texts(write_plots(runs, tmp_path)[2])
+    assert texts.count("15.0") == 3  # a number of each column
 
 
 def test_equal_runs_give_equal_files(tmp_path: Path) -> None:
