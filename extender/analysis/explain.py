@@ -9,7 +9,11 @@ from msgspec.structs import replace
 
 from extender.analysis.alike_pods import group_alike_pods
 from extender.analysis.explanation.assigned_pod import AssignedNode, describe_assigned_node
-from extender.analysis.explanation.explain_json import get_preemption_plan, make_explanation_values
+from extender.analysis.explanation.explain_json import (
+    get_preemption_plan,
+    list_best_node_names,
+    make_explanation_values,
+)
 from extender.analysis.explanation.explain_text import format_explanation
 from extender.analysis.explanation.node_text import format_node_lines
 from extender.analysis.pending_pods import find_pods, list_pending_pods, nominate_pending_pods
@@ -17,6 +21,7 @@ from extender.analysis.pod_group_outcome import PodGroupOutcome, PodGroupSimulat
 from extender.analysis.pod_selection import PodSelection, parse_workload_name
 from extender.analysis.recorded_cluster import Recording, load_cache
 from extender.analysis.required_kinds import GROUP_KINDS, format_missing_kinds, get_plural, list_missing_kinds
+from extender.analysis.text_table import join_first
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.hypothesis import Hypothesis
@@ -96,6 +101,9 @@ class PodReport:
         """Return the first sentence of the report, with the pod in front, as one line."""
         first, second = self.to_text().splitlines()[:2]
         note = "; its pod group waits" if self.pod_group_outcome and self.pod_group_outcome.message else ""
+        best_nodes = list_best_node_names(self.explanation)
+        if best_nodes and self.fits and self.assigned_node is None:
+            note = f", best on {join_first(best_nodes)}"
         if self.missing_kinds:
             note += f" (not recorded: {', '.join(map(get_plural, self.missing_kinds))})"
         return f"{first.removeprefix('Pod ')}: {second.strip()}{note}\n"

@@ -100,7 +100,7 @@ def test_explain_prints_one_line_for_each_pod(extender: Command) -> None:
     assert extender("explain", "-f", str(DEMO), "--brief", *names)[1].splitlines() == [
         "shop/api-7f4b-c6jd2 is on node general-a1: general-a1 ranks 2 of 6 now (total 832, 7 behind general-a3); it "
         "would go to general-a3",
-        "shop/api-7f4b-g3ypl: fits on 6 of 12 nodes",
+        "shop/api-7f4b-g3ypl: fits on 6 of 12 nodes, best on general-a3",
     ]
     assert extender("explain", "-f", str(DEMO), "--brief", "-o", "json")[0] == 2
 
