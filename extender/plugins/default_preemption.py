@@ -58,7 +58,7 @@ from extender.framework.observer import ObservedEvent
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.pod_group_points import DryRunGenerator, PodGroupPostFilterResult
 from extender.framework.status import SUCCESS, Code, Status, error_status, unresolvable_status, unschedulable_status
-from extender.preemption.candidates import CandidateLimit, find_candidates
+from extender.preemption.candidates import find_candidates
 from extender.preemption.eligibility import get_ineligibility_reason
 from extender.preemption.group_victims_on_node import has_group_victims
 from extender.preemption.plan import PreemptionPlan, describe_placement, select_candidate
@@ -76,13 +76,26 @@ _WORKLOAD_AWARE = unschedulable_status(f"{_PREFIX}not eligible due to workload a
 
 
 class DefaultPreemptionArgs(msgspec.Struct, frozen=True, rename="camel"):
-    """The plugin's options.
+    """The plugin's options: the number of candidates at which a search stops.
+
+    Attributes:
+        min_candidate_nodes_percentage: the limit as a percentage of the nodes on which preemption may help.
+        min_candidate_nodes_absolute: the lowest limit. If there are fewer nodes, their number is the limit.
 
     Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateDefaultPreemptionArgs (1.36).
     """
 
     min_candidate_nodes_percentage: Int32 = 10
     min_candidate_nodes_absolute: Int32 = 100
+
+    def calculate_num_candidates(self, node_count: int) -> int:
+        """Return the number of candidates at which a search among *node_count* nodes stops.
+
+        Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
+        DefaultPreemption.GetOffsetAndNumCandidates (1.36).
+        """
+        limit = max(node_count * self.min_candidate_nodes_percentage // 100, self.min_candidate_nodes_absolute)
+        return min(limit, node_count)
 
     def validate(self, path: str, _gates: FeatureGates) -> list[FieldError]:
         """Return an error for each number out of range, and two errors if both are 0."""
@@ -119,9 +132,7 @@ class DefaultPreemption:
 
     def __init__(self, args: PluginArgs[DefaultPreemptionArgs]) -> None:
         options, gates = args.options, args.gates
-        self._candidate_limit = CandidateLimit(
-            options.min_candidate_nodes_percentage, options.min_candidate_nodes_absolute
-        )
+        self._calculate_num_candidates = options.calculate_num_candidates
         self._async_preemption = "SchedulerAsyncPreemption" in gates
         self._topology_aware_scheduling = "TopologyAwareWorkloadScheduling" in gates
         self._workload_aware_preemption = "WorkloadAwarePreemption" in gates
@@ -170,7 +181,7 @@ class DefaultPreemption:
         )
         if reason:
             return PostFilterResult(unschedulable_status(f"{_PREFIX}{reason}"))
-        candidate_search = find_candidates(pod, snapshot, attempt, self._candidate_limit)
+        candidate_search = find_candidates(pod, snapshot, attempt, self._calculate_num_candidates)
         if candidate_search.candidates:
             plan = select_candidate(candidate_search.candidates, attempt.rng)
             return PostFilterResult(self._make_success_status(plan), plan.best_candidate.node_name, plan)

@@ -26,29 +26,6 @@ _MIN_BATCH_SIZE = 256
 
 
 @dataclass(frozen=True, slots=True)
-class CandidateLimit:
-    """The number of candidates at which a search stops.
-
-    Attributes:
-        min_candidate_nodes_percentage: the limit as a percentage of the nodes on which preemption may help.
-        min_candidate_nodes_absolute: the lowest limit. If there are fewer nodes, their number is the limit.
-    """
-
-    min_candidate_nodes_percentage: int
-    min_candidate_nodes_absolute: int
-
-    def calculate_num_candidates(self, node_count: int) -> int:
-        """Return the number of candidates at which a search among *node_count* nodes stops.
-
-        Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
-        DefaultPreemption.GetOffsetAndNumCandidates (1.36).
-        """
-        return min(
-            max(node_count * self.min_candidate_nodes_percentage // 100, self.min_candidate_nodes_absolute), node_count
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class CandidateSearchResult:
     """The result of a candidate search.
 
@@ -65,30 +42,25 @@ class CandidateSearchResult:
     errors: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _BatchSelection:
-    """The candidates among the nodes of a batch.
-
-    Attributes:
-        candidates: pairs of the number of PDB violations and a function that makes the candidate, in order of nodes.
-        reason_counts: the number of failed nodes by reason.
-        errors: the error messages of plugins.
-    """
-
-    candidates: list[tuple[int, Callable[[], Candidate]]]
-    reason_counts: Counter[str]
-    errors: list[str]
-
-
 def _select_victims(
-    inputs: DryRunInputs, rows: IntArray, group_rows: frozenset[int], budgets: Budgets
-) -> _BatchSelection:
-    """Select the victims on each of *rows*; on the rows in *group_rows*, pods of groups are evicted together."""
+    inputs: DryRunInputs,
+    rows: IntArray,
+    group_rows: frozenset[int],
+    budgets: Budgets,
+    reason_counts: Counter[str],
+    errors: list[str],
+) -> list[tuple[int, Callable[[], Candidate]]]:
+    """Select the victims on each of *rows*; on the rows in *group_rows*, pods of groups are evicted together.
+
+    Return, in the order of the nodes, the number of PDB violations of each candidate and a function that makes it. The
+    reasons of the other nodes are added to *reason_counts*, and the error messages of plugins to *errors*.
+    """
     is_group_row: BoolArray = np.isin(rows, list(group_rows))
     pod_rows = rows[~is_group_row]
     potential_victims = find_potential_victims(inputs.pod, inputs.snapshot, pod_rows)
     selection = select_victims(inputs, pod_rows, potential_victims, budgets)
-    reason_counts, errors = Counter(selection.reason_counts), list(selection.errors)
+    reason_counts.update(selection.reason_counts)
+    errors += selection.errors
     positions = np.flatnonzero(~is_group_row)
     candidates: dict[int, tuple[int, Callable[[], Candidate]]] = {
         int(positions[index]): (int(selection.num_pdb_violations[index]), partial(selection.make_candidate, index))
@@ -104,18 +76,19 @@ def _select_victims(
         reason_counts.update(result.reasons)
         if result.code is Code.ERROR:
             errors.append(result.message)
-    return _BatchSelection([candidates[position] for position in sorted(candidates)], reason_counts, errors)
+    return [candidates[position] for position in sorted(candidates)]
 
 
 def find_candidates(
-    pod: PodInfo, snapshot: Snapshot, attempt: FailedAttempt, limit: CandidateLimit
+    pod: PodInfo, snapshot: Snapshot, attempt: FailedAttempt, calculate_num_candidates: Callable[[int], int]
 ) -> CandidateSearchResult:
     """Return the nodes of *snapshot* on which preemption helps *pod*.
 
-    The search stops at *limit* candidates if at least one of them has no PDB violation.
+    The search stops if there are enough candidates, and at least one of them has no PDB violation.
+    *calculate_num_candidates* returns the number that is enough, for the number of nodes on which preemption may help.
     """
     rows = np.flatnonzero(attempt.diagnosis.find_nodes_where_preemption_may_help())
-    num_candidates = len(rows) if attempt.all_nodes else limit.calculate_num_candidates(len(rows))
+    num_candidates = len(rows) if attempt.all_nodes else calculate_num_candidates(len(rows))
     if len(rows) and attempt.rng is not None and not attempt.all_nodes:
         rows = np.roll(rows, -attempt.rng.randrange(len(rows)))
     group_rows = find_rows_with_group_members(snapshot, attempt.profile)
@@ -135,16 +108,14 @@ def find_candidates(
         # If the first nodes fail, most other nodes fail too. Batches grow, because each batch has a fixed cost.
         batch_rows = rows[next_index : next_index + max(num_candidates, 3 * next_index, _MIN_BATCH_SIZE)]
         next_index += len(batch_rows)
-        selection = _select_victims(inputs, batch_rows, group_rows, budgets)
-        reason_counts += selection.reason_counts
-        errors += selection.errors
-        failed_count += len(batch_rows) - len(selection.candidates)
-        for num_pdb_violations, make_candidate in selection.candidates:
+        selection = _select_victims(inputs, batch_rows, group_rows, budgets, reason_counts, errors)
+        failed_count += len(batch_rows) - len(selection)
+        for num_pdb_violations, make_candidate in selection:
             candidates = violating_candidates if num_pdb_violations else non_violating_candidates
             if len(candidates) < num_candidates:
                 candidates.append(make_candidate())
             if non_violating_candidates and len(non_violating_candidates) + len(violating_candidates) >= num_candidates:
                 break
     return CandidateSearchResult(
-        (*non_violating_candidates, *violating_candidates), failed_count, reason_counts, tuple(errors)
+        (*non_violating_candidates, *violating_candidates), failed_count, +reason_counts, tuple(errors)
     )

@@ -15,12 +15,13 @@ from extender.cache.cache import Cache
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.post_filter import FailedAttempt
 from extender.framework.profiles import Profile
-from extender.preemption.candidates import CandidateLimit, CandidateSearchResult, find_candidates
+from extender.plugins.default_preemption import DefaultPreemptionArgs
+from extender.preemption.candidates import CandidateSearchResult, find_candidates
 from tests.build import make_node, make_object, make_pod
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 PROFILE = wiring.build_setup().first_profile
-ENOUGH = CandidateLimit(100, 0)
+ENOUGH = DefaultPreemptionArgs(100, 0).calculate_num_candidates
 
 
 def _near(app: str, key: str) -> dict[str, Any]:

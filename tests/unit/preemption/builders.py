@@ -16,11 +16,12 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.post_filter import FailedAttempt
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Reason, Rejection
-from extender.preemption.candidates import CandidateLimit, CandidateSearchResult, find_candidates
+from extender.plugins.default_preemption import DefaultPreemptionArgs
+from extender.preemption.candidates import CandidateSearchResult, find_candidates
 from extender.preemption.plan import Candidate
 from tests.build import make_node, make_object, make_pod
 
-ALL_NODES = CandidateLimit(100, 0)
+ALL_NODES = DefaultPreemptionArgs(100, 0)
 HOST = "kubernetes.io/hostname"
 
 
@@ -74,10 +75,12 @@ def make_failed_attempt(
     return pod_info, snapshot, FailedAttempt(failed, profile, runtime, rng, all_nodes)
 
 
-def search_candidates(state: Cache, pod: Pod, enough: CandidateLimit = ALL_NODES, **more: Any) -> CandidateSearchResult:
+def search_candidates(
+    state: Cache, pod: Pod, enough: DefaultPreemptionArgs = ALL_NODES, **more: Any
+) -> CandidateSearchResult:
     """Search candidates for *pod*."""
     pod_info, snapshot, attempt = make_failed_attempt(state, pod, **more)
-    return find_candidates(pod_info, snapshot, attempt, enough)
+    return find_candidates(pod_info, snapshot, attempt, enough.calculate_num_candidates)
 
 
 def victim_names(found: CandidateSearchResult) -> dict[str, list[str]]:

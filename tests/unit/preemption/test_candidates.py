@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from extender.cache.cache import Cache
+from extender.plugins.default_preemption import DefaultPreemptionArgs
 from extender.preemption import candidates
-from extender.preemption.candidates import CandidateLimit, CandidateSearchResult
+from extender.preemption.candidates import CandidateSearchResult
 from tests.build import make_cluster, make_node
 from tests.unit.preemption.builders import (
     make_budget,
@@ -39,11 +40,11 @@ def _full(count: int, **more: Any) -> Cache:
     ],
 )
 def test_enough_is_the_greater_of_share_and_number(percentage: int, absolute: int, nodes: int, wanted: int) -> None:
-    assert CandidateLimit(percentage, absolute).calculate_num_candidates(nodes) == wanted
+    assert DefaultPreemptionArgs(percentage, absolute).calculate_num_candidates(nodes) == wanted
 
 
 def test_every_node_is_evaluated_if_requested() -> None:
-    found = search_candidates(_full(5), make_preemptor(), CandidateLimit(0, 1), all_nodes=True)
+    found = search_candidates(_full(5), make_preemptor(), DefaultPreemptionArgs(0, 1), all_nodes=True)
 
     assert sorted(victim_names(found)) == ["n0", "n1", "n2", "n3", "n4"]
 
@@ -57,7 +58,7 @@ def test_no_node_is_evaluated_if_no_pod_of_the_cluster_has_a_lower_priority(monk
 
 
 def test_otherwise_the_search_stops_at_enough_candidates() -> None:
-    found = search_candidates(_full(5), make_preemptor(), CandidateLimit(0, 2), all_nodes=False)
+    found = search_candidates(_full(5), make_preemptor(), DefaultPreemptionArgs(0, 2), all_nodes=False)
 
     assert list(victim_names(found)) == ["n0", "n1"]
 
@@ -66,7 +67,9 @@ def test_the_search_starts_at_random_and_wraps_around() -> None:
     starts = {
         tuple(
             victim_names(
-                search_candidates(_full(3), make_preemptor(), CandidateLimit(0, 2), all_nodes=False, rng=Random(n))
+                search_candidates(
+                    _full(3), make_preemptor(), DefaultPreemptionArgs(0, 2), all_nodes=False, rng=Random(n)
+                )
             )
         )
         for n in range(20)
@@ -81,7 +84,7 @@ def test_the_search_goes_on_while_all_candidates_violate_a_budget() -> None:
     state.add_or_update_node(make_small_node("n4"))
     state.add_or_update_pod(make_victim("p4", "n4", cpu="2"))
 
-    found = search_candidates(state, make_preemptor(), CandidateLimit(0, 2), all_nodes=False)
+    found = search_candidates(state, make_preemptor(), DefaultPreemptionArgs(0, 2), all_nodes=False)
 
     assert list(victim_names(found)) == ["n4", "n0", "n1"], (
         "those that break no budget come first, then as many as wanted"
@@ -89,7 +92,7 @@ def test_the_search_goes_on_while_all_candidates_violate_a_budget() -> None:
 
 
 def test_a_limit_of_zero_finds_no_candidate() -> None:
-    found = search_candidates(_full(2), make_preemptor(), CandidateLimit(10, 0), all_nodes=False)
+    found = search_candidates(_full(2), make_preemptor(), DefaultPreemptionArgs(10, 0), all_nodes=False)
 
     assert (found.candidates, found.failed_count) == ((), 0)
 
@@ -114,7 +117,7 @@ def test_a_large_cluster_is_searched_in_batches() -> None:
         state.add_or_update_node(make_small_node(f"n{number}"))
         state.add_or_update_pod(make_victim(f"p{number}", f"n{number}", cpu="2", priority=1 if number == 1099 else 100))
 
-    found = search_candidates(state, make_preemptor(), CandidateLimit(0, 1), all_nodes=False)
+    found = search_candidates(state, make_preemptor(), DefaultPreemptionArgs(0, 1), all_nodes=False)
 
     assert victim_names(found) == {"n1099": ["p1099"]}
     assert found.failed_count == 1099
