@@ -180,9 +180,12 @@ class _Expansion:
         Source: pkg/scheduler/framework/runtime/framework.go, NewFramework (1.36).
         """
         name = self.profile.scheduler_name
-        count = len(expanded_plugins["queueSort"])
-        if count != 1:
-            message = f'only one queue sort plugin required for profile with scheduler name "{name}", but got {count}'
+        sort_plugins = [plugin.name for plugin in expanded_plugins["queueSort"]]
+        if len(sort_plugins) != 1:
+            message = f'only one queue sort plugin required for profile with scheduler name "{name}", but got '
+            message += str(len(sort_plugins))
+            if sort_plugins:
+                message += f": {', '.join(sort_plugins)}; name the others in queueSort.disabled"
             self._add_error("plugins.queueSort", message)
         if not expanded_plugins["bind"]:
             self._add_error(

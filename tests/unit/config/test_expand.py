@@ -220,7 +220,7 @@ ERRORS = {
     "two queue sort plugins": (
         customized(queue_sort=enabled("Sort")),
         'profiles[0].plugins.queueSort: only one queue sort plugin required for profile with scheduler name "s", '
-        "but got 2",
+        "but got 2: PrioritySort, Sort; name the others in queueSort.disabled",
     ),
     "no bind plugin": (
         customized(bind=disabled("DefaultBinder")),
