@@ -206,9 +206,9 @@ class NodeResourcesCheck:
         self, name: str, device_results: Iterable[DeviceResult]
     ) -> NodeAllocatableResourceClaimStatus:
         amounts: dict[str, FormattedQuantity] = {}
-        for result in device_results:
-            for resource, mapping in result.device.device.node_allocatable_resource_mappings.items():
-                amount = _compute_mapped_amount(result, resource, mapping, f"{self._pod.metadata.namespace}/{name}")
+        for used in map(_to_used_device, device_results):
+            for resource, mapping in used.device.node_allocatable_resource_mappings.items():
+                amount = _compute_mapped_amount(used, resource, mapping, f"{self._pod.metadata.namespace}/{name}")
                 if amount is not None:
                     amounts[resource] = amounts.get(resource, _ZERO).plus(amount)
         return NodeAllocatableResourceClaimStatus(
@@ -287,32 +287,28 @@ def _to_used_device(result: DeviceResult) -> UsedDevice:
     consumed: dict[str, FormattedQuantity] = {}
     for name, amount in (result.consumed_capacity or {}).items():
         parsed = parse_formatted(amount.text)
+        # Upstream always rounds to the binary format.
         consumed[name] = parsed._replace(format=Format.BINARY) if amount.rounded else parsed
     return UsedDevice(result.device.device, consumed)
 
 
 def _compute_mapped_amount(
-    device_result: DeviceResult, resource: str, mapping: NodeAllocatableResourceMapping, claim_key: str
+    used: UsedDevice, resource: str, mapping: NodeAllocatableResourceMapping, claim_key: str
 ) -> FormattedQuantity | None:
     """Return the amount of *resource* that a device consumes; None if its mapped capacity is not consumed.
 
     Raises:
-        AllocationError: *mapping* has a capacity key, but *device_result* has no consumed capacity.
+        AllocationError: *mapping* has a capacity key, but *used* has no consumed capacity.
     """
     factor = mapping.allocation_multiplier
     if not mapping.capacity_key:
         return _ZERO if factor is None else parse_formatted(factor)
-    if not device_result.consumed_capacity:
+    if not used.consumed:
         problem = f"ConsumedCapacity is nil, but Capacity key '{mapping.capacity_key}' is set"
         location = f"in NodeAllocatableResourceMappings for resource {resource}"
-        raise AllocationError(f"claim {claim_key}, device {device_result.device.device.name}: {problem} {location}")
-    consumed_amount = device_result.consumed_capacity.get(mapping.capacity_key)
-    if consumed_amount is None:
-        return None
-    mapped_amount = parse_formatted(consumed_amount.text)
-    if consumed_amount.rounded:
-        mapped_amount = mapped_amount._replace(format=Format.BINARY)  # upstream always rounds to this format
-    return mapped_amount if factor is None else mapped_amount.times(parse(factor))
+        raise AllocationError(f"claim {claim_key}, device {used.device.name}: {problem} {location}")
+    consumed = used.consumed.get(mapping.capacity_key)
+    return consumed if consumed is None or factor is None else consumed.times(parse(factor))
 
 
 def copy_with_claim_statuses(pod: Pod, statuses: ClaimStatuses) -> Pod:
