@@ -5,6 +5,7 @@ Nulls are rare, so a slower second attempt handles them.
 """
 
 import re
+import secrets
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -21,6 +22,14 @@ _DEPTH_ERROR: Final = "nested too deeply"
 _COUNTED_BYTES: Final = 64 << 10
 """Bytes of JSON whose values are counted at once."""
 
+
+DEEP_VALUE: Final = f'"nested too deeply {secrets.token_hex()}"'.encode()
+"""Replaces a value that is nested too deeply, see `decode_with_deep_values`. No object can contain it on purpose."""
+
+_MAX_DEPTH: Final = 500
+"""Levels of JSON that can be decoded at each depth of Python's stack. The API server allows 10,000."""
+
+_STRINGS_AND_BRACKETS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[{]+|[\]}]+', re.DOTALL)
 
 _LONE_SURROGATE: Final = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -83,6 +92,35 @@ def decode(data: bytes | bytearray, target_type: type[T], *, max_second_attempt:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DecodeError("", str(error)) from error
     return decoded_object
+
+
+def decode_with_deep_values(data: bytes, target_type: type[T]) -> T:
+    """Decode JSON. If it is nested too deeply, each deep value in it is replaced by `DEEP_VALUE`.
+
+    Raises:
+        DecodeError: as `decode`.
+    """
+    try:
+        return decode(data, target_type)
+    except DecodeError as error:
+        if error.message != _DEPTH_ERROR:
+            raise
+    return decode(_replace_deep_values(data), target_type)
+
+
+def _replace_deep_values(data: bytes) -> bytes:
+    parts, segment_start, depth = list[bytes](), 0, 0
+    for match in _STRINGS_AND_BRACKETS.finditer(data):
+        start, end = match.span()
+        if data[start] in b"[{":
+            if depth <= _MAX_DEPTH < depth + end - start:
+                parts += data[segment_start : start + _MAX_DEPTH - depth], DEEP_VALUE
+            depth += end - start
+        elif data[start] in b"]}":
+            if depth - (end - start) <= _MAX_DEPTH < depth:
+                segment_start = start + depth - _MAX_DEPTH
+            depth -= end - start
+    return b"".join((*parts, data[segment_start:]))
 
 
 def has_more_values(data: bytes, limit: int) -> bool:

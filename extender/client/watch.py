@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from extender.api.codec import DecodeError, decode
+from extender.api.codec import DEEP_VALUE, DecodeError, decode, decode_with_deep_values
 from extender.api.kinds.meta import KubernetesObject
 from extender.client.connections import pause_reading
 from extender.client.errors import ApiError, ApiStatus, InvalidResponseError, UnreachableError, make_error_from_status
@@ -79,7 +79,6 @@ class _TypedEvent(msgspec.Struct, Generic[T]):
     object: T
 
 
-_RAW_EVENT_DECODER: Final = msgspec.json.Decoder(_RawEvent)
 _OBJECT_EVENTS: Final = frozenset(("ADDED", "MODIFIED", "DELETED"))
 
 
@@ -197,7 +196,7 @@ def _decode_event_by_field(line: bytes, list_watch: ListWatch[T]) -> WatchEvent[
     """Decode an event field by field, with Go's nulls; for events that `_decode_event` cannot decode in one pass."""
     kind = list_watch.kind
     try:
-        event = _RAW_EVENT_DECODER.decode(line)
+        event = decode_with_deep_values(line, _RawEvent)
         raw = bytes(event.object)
         if event.type == "ERROR":
             raise make_error_from_status(decode(raw, ApiStatus))
@@ -208,8 +207,10 @@ def _decode_event_by_field(line: bytes, list_watch: ListWatch[T]) -> WatchEvent[
     if bookmark is not None:
         return WatchEvent(EventType.BOOKMARK, bookmark.metadata.resource_version)
     try:
-        item = decode(raw, kind)
+        item = None if DEEP_VALUE in raw else decode(raw, kind)
     except DecodeError:
+        item = None
+    if item is None:
         return _make_unreadable_event(event_type, raw, kind)
     if list_watch.on_raw is not None and event_type is not EventType.DELETED:
         list_watch.on_raw(item, raw)

@@ -1,12 +1,15 @@
 """`extender schedule` with invalid input: one line per error, status 1, no traceback."""
 
+import functools
 import socket
 import ssl
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import httpx2
 import pytest
@@ -153,3 +156,37 @@ def get_readyz(port: int) -> tuple[int, str]:
     trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
     response = httpx2.get(f"https://127.0.0.1:{port}/readyz?verbose", verify=trust, trust_env=False)
     return response.status_code, response.text
+
+
+def make_deep_claim(name: str) -> dict[str, Any]:
+    """A claim with parameters in 5,000 levels: the API server allows 10,000, and 10 KiB."""
+    parameters = {"levels": functools.reduce(lambda value, _: [value], range(5_000), [])}
+    request = {"name": "gpu", "exactly": {"deviceClassName": "none"}}
+    opaque = {"driver": "gpu.example.com", "parameters": parameters}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"devices": {"requests": [request], "config": [{"opaque": opaque}]}},
+    }
+
+
+@pytest.fixture
+def _deep_recursion() -> Iterator[None]:
+    """Let the JSON functions of this process write and read thousands of levels."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(12_000)
+    yield
+    sys.setrecursionlimit(limit)
+
+
+@pytest.mark.usefixtures("_deep_recursion")
+def test_a_deeply_nested_claim_does_not_stop_the_scheduler(control_plane: ControlPlane, api: ApiClient) -> None:
+    api.create(make_deep_claim("first"))
+    scheduler = start_scheduler(control_plane, make_configuration(control_plane), "--secure-port=0")
+    create_all(api, [*make_nodes(1), *make_pods("before", 1)])
+    wait_until_bound(api, 1)
+    api.create(make_deep_claim("second"))
+    scheduler.wait_for_output('object="default/second"')
+    create_all(api, make_pods("after", 1))
+    wait_until_bound(api, 2)

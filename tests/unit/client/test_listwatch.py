@@ -149,6 +149,14 @@ def test_an_object_that_cannot_be_decoded_is_left_out_and_counted() -> None:
     assert (list(found.items), found.unreadable_count) == (["ns/a", "ns/b"], 1)
 
 
+def test_an_object_that_is_nested_too_deeply_is_left_out_and_counted() -> None:
+    """The API server allows 10,000 levels. One claim of any user stopped the list of all claims."""
+    bad = make_pod("bad", 1) | {"deep": "levels"}
+    body = json.dumps(list_reply(5, make_pod("a", 1), bad, make_pod("b", 2)).body).encode()
+    found, _ = list_pods(Reply(body=body.replace(b'"levels"', b"[" * 5_000 + b"]" * 5_000)))
+    assert (found.resource_version, list(found.items), found.unreadable_count) == ("5", ["ns/a", "ns/b"], 1)
+
+
 @pytest.mark.parametrize(
     "body",
     [b'{"metadata": {"resourceVersion": "1"}, "items": [', b"[]", b"<html>", b'{"kind": "Table"}', b""],

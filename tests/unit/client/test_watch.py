@@ -226,3 +226,15 @@ def test_an_object_that_cannot_be_decoded_has_only_a_key() -> None:
     events, fault, _, _ = watch_pods(bad, added("a", 7))
     assert fault is None
     assert [(event.key, event.object is None) for event in events] == [("ns/bad", True), ("ns/a", False)]
+
+
+def test_a_watch_goes_on_after_an_object_that_is_nested_too_deeply() -> None:
+    event = added("deep", 6)
+    event["object"]["spec"]["x"] = "levels"
+    line = json.dumps(event).encode().replace(b'"levels"', b"[" * 5_000 + b"]" * 5_000) + b"\n"
+    events, fault, _, _ = watch_pods(line, added("b", 8))
+    assert fault is None
+    assert [(event.resource_version, event.key, event.object is None) for event in events] == [
+        ("6", "ns/deep", True),
+        ("8", "ns/b", False),
+    ]
