@@ -22,13 +22,13 @@ from extender.cache.group_hierarchy import GroupKey
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
-from extender.cycle.decision import ScheduleFailure
+from extender.cycle.decision import AttemptFailure, ScheduleFailure
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_group.hierarchy import find_root_key, list_keys_of_tree, make_pod_group_info
 from extender.cycle.pod_group.post_filter import CompletedDecision, complete_group_decisions
 from extender.cycle.pod_group_cycle import get_member_sort_key, make_group_attempt, schedule_pod_group
-from extender.cycle.pod_group_members import GroupDecision, MemberFailure
+from extender.cycle.pod_group_members import GroupDecision
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.framework.pod_group_points import PodGroupInfo
 from extender.framework.profiles import Profile
@@ -242,7 +242,7 @@ class PodGroupSimulator:
         key, profile = get_pod_group_key(pod), self._profiles.get(pod.spec.scheduler_name)
         if key is None or profile is None or "GenericWorkload" not in profile.gates:
             return None
-        decision = GroupDecision(status, member_failures=(MemberFailure(status),))
+        decision = GroupDecision(status, member_failures=(AttemptFailure(status),))
         with self._cache.read() as snapshot:
             root = find_root_key(key, snapshot, profile.gates)
             shortfall = None if root.is_composite else count_members(key, snapshot)
@@ -297,7 +297,7 @@ class PodGroupSimulator:
             hold_message = (
                 f"held by pod {rejected_members[0].key}, which {rejection.plugin} rejects: {rejection.message}"
             )
-            failure = MemberFailure(unschedulable_status(hold_message))
+            failure = AttemptFailure(unschedulable_status(hold_message))
             decision = GroupDecision(failure.status, member_failures=(failure,) * len(members))
             return [pod_info.uid for pod_info in members], decision
         with self._cache.read() as snapshot:

@@ -65,3 +65,23 @@ class ScheduleFailure:
 
 
 Decision = ScheduleResult | ScheduleFailure
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFailure:
+    """A failed attempt to schedule a pod, with its reasons.
+
+    Attributes:
+        status: an ERROR or a rejection, with the whole message for the log, the event and the condition.
+        rejectors: the plugins whose events may make the pod schedulable. Empty after an error, and for a member that
+            fails only because its pod group fails.
+        nominated_node: the node to nominate for the pod; None keeps the current nomination, "" clears it.
+        pending_rejectors: those of the rejectors that returned the code PENDING.
+        is_on_other_node: whether another scheduler bound the pod; its status is left alone.
+    """
+
+    status: Status
+    rejectors: frozenset[str] = frozenset()
+    nominated_node: str | None = ""
+    pending_rejectors: frozenset[str] = frozenset()
+    is_on_other_node: bool = False

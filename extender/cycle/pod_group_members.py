@@ -25,7 +25,7 @@ from extender.cycle.binding_cycle import (
     run_reserve_plugins,
     run_unreserve_plugins,
 )
-from extender.cycle.decision import Decision, ScheduleResult
+from extender.cycle.decision import AttemptFailure, Decision, ScheduleResult
 from extender.cycle.diagnosis import format_rejection_of_one_node
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.api_plan import ApiCall, ApiPlan
@@ -147,22 +147,6 @@ class MemberResult:
 
 
 @dataclass(frozen=True, slots=True)
-class MemberFailure:
-    """The failure with which a member returns to the queue.
-
-    Attributes:
-        status: an ERROR or a rejection, with the whole message.
-        rejectors: the plugins whose events may make the member schedulable. Empty after an error, and for
-            a member that fails only because its group fails.
-        nominated_node: as in `ScheduleFailure`.
-    """
-
-    status: Status
-    rejectors: frozenset[str] = frozenset()
-    nominated_node: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class GroupDecision:
     """The outcome of a pod group's scheduling cycle.
 
@@ -191,7 +175,7 @@ class GroupDecision:
     preemption_plan: Any = None
     unreserve_calls: Mapping[str, Sequence[ApiCall]] = field(default_factory=dict)
     api_plans: tuple[ApiPlan, ...] = ()
-    member_failures: "tuple[MemberFailure | None, ...]" = ()
+    member_failures: tuple[AttemptFailure | None, ...] = ()
     children: "Mapping[GroupKey, GroupDecision]" = field(default_factory=dict)
     pod_group_statuses: Mapping[str, Status] = field(default_factory=dict)
     queue_status: Status | None = None
@@ -217,7 +201,7 @@ class GroupDecision:
         """Return the result of the member *pod*; None if it was not tried."""
         return next((member for member in self.members if member.pod.key == pod.key), None)
 
-    def get_member_failure(self, index: int) -> MemberFailure | None:
+    def get_member_failure(self, index: int) -> AttemptFailure | None:
         """Return the failure of the member at *index*; None if the member can be bound.
 
         Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.submitPodGroupAlgorithmResult (1.36).
@@ -227,18 +211,14 @@ class GroupDecision:
         member = self.members[index] if index < len(self.members) else None
         if self.status.code is Code.ERROR:
             has_own_error = member is not None and member.status.code is Code.ERROR
-            return MemberFailure(
-                member.status if member is not None and has_own_error else self.status, nominated_node=""
-            )
+            return AttemptFailure(member.status if member is not None and has_own_error else self.status)
         if member is None:
-            return MemberFailure(self.status)
+            return AttemptFailure(self.status, nominated_node=None)
         if member.node_name and not self.is_feasible:
-            return MemberFailure(
-                unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, member.permit_status.message), nominated_node=""
-            )
+            return AttemptFailure(unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, member.permit_status.message))
         if not member.status.is_success:
-            return MemberFailure(member.status, member.rejectors, member.nominated_node)
-        return None if self.status.is_success else MemberFailure(self.status, nominated_node=member.node_name)
+            return AttemptFailure(member.status, member.rejectors, member.nominated_node)
+        return None if self.status.is_success else AttemptFailure(self.status, nominated_node=member.node_name)
 
 
 def check_scheduler_names(pods: Sequence[PodInfo]) -> Status | None:

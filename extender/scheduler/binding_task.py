@@ -14,6 +14,7 @@ from extender.api.kinds.node import Node
 from extender.cache.pod_info import AssignedPodInfo
 from extender.client.extender_transport import ExtenderError
 from extender.cycle import binding_cycle
+from extender.cycle.decision import AttemptFailure
 from extender.cycle.diagnosis import format_rejection_of_one_node
 from extender.framework.api_plan import ApiCall
 from extender.framework.profiles import Profile
@@ -26,11 +27,7 @@ from extender.scheduler.attempt_history import AttemptRecord
 from extender.scheduler.binder import Binder, BindingError, make_unreserve_calls
 from extender.scheduler.context import SchedulerContext, log, run_in_background
 from extender.scheduler.extender_preemption import is_error_ignored
-from extender.scheduler.failure_handler import (
-    AttemptFailure,
-    handle_scheduling_failure,
-    requeue_after_pod_removal,
-)
+from extender.scheduler.failure_handler import handle_scheduling_failure, requeue_after_pod_removal
 from extender.scheduler.status_patches import make_nomination_patch
 from extender.scheduler.status_writer import write_nomination
 

@@ -1,6 +1,5 @@
 """Handle a failed attempt: requeue the pod, record an event and patch the pod's status."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from extender.api.kinds.pod import Pod
@@ -8,8 +7,8 @@ from extender.api.requests import is_resize_deferred
 from extender.basics.input_limits import shorten
 from extender.cache.pod_info import AssignedPodInfo
 from extender.client.events import truncate_note
+from extender.cycle.decision import AttemptFailure
 from extender.framework.events import ActionType, ClusterEvent, EventResource
-from extender.framework.status import Status
 from extender.queueing.queued_entities import QueuedPodInfo
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
@@ -20,25 +19,6 @@ from extender.scheduler.status_writer import write_pod_status
 
 MAX_MESSAGE_LENGTH: Final = 3 * 2**19
 """The limit of the characters of a message: etcd limits a pod to 1.5 MiB, and an HTTP extender may send 64 MiB."""
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptFailure:
-    """A failed attempt to schedule a pod, with its reasons.
-
-    Attributes:
-        status: an ERROR or a rejection, with the whole message for the log, the event and the condition.
-        rejectors: the plugins that rejected the pod; empty after an error.
-        nominated_node: the node to nominate for the pod; None keeps the current nomination, "" clears it.
-        pending_rejectors: those of the rejectors that returned the code PENDING.
-        is_on_other_node: whether another scheduler bound the pod; its status is left alone.
-    """
-
-    status: Status
-    rejectors: frozenset[str] = frozenset()
-    nominated_node: str | None = ""
-    pending_rejectors: frozenset[str] = frozenset()
-    is_on_other_node: bool = False
 
 
 def handle_scheduling_failure(

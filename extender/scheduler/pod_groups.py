@@ -13,7 +13,7 @@ from extender.api.kinds.node import Node
 from extender.api.kinds.pod_group import PodGroup
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.snapshot import Snapshot
-from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
+from extender.cycle.decision import AttemptFailure, Decision, ScheduleFailure, ScheduleResult
 from extender.cycle.pod_group.validation import validate_pod_group
 from extender.cycle.pod_group_cycle import get_member_sort_key, make_group_attempt, run_pod_group_cycle
 from extender.cycle.pod_group_members import GroupAttempt, GroupDecision, MemberResult, MemberStep
@@ -29,11 +29,7 @@ from extender.scheduler.binder import make_unreserve_calls
 from extender.scheduler.context import SchedulerContext, log, run_in_background, start_task
 from extender.scheduler.evictions import Preemptor, evict_in_background, evict_now, execute_post_filter_plans
 from extender.scheduler.extender_cycle import schedule_with_extenders
-from extender.scheduler.failure_handler import (
-    AttemptFailure,
-    handle_scheduling_failure,
-    is_still_pending,
-)
+from extender.scheduler.failure_handler import handle_scheduling_failure, is_still_pending
 from extender.scheduler.status_patches import apply_condition_patch, make_pod_group_scheduled_patch
 from extender.scheduler.status_writer import write_status
 
@@ -338,8 +334,7 @@ class PodGroupScheduler:
             start_time = context.clock.monotonic() - self._durations_by_uid.get(member.uid, 0.0)
             failure = decision.get_member_failure(index)
             if failure is not None:
-                attempt_failure = AttemptFailure(failure.status, failure.rejectors, failure.nominated_node)
-                handle_scheduling_failure(context, member, attempt_failure, start_time)
+                handle_scheduling_failure(context, member, failure, start_time)
             elif is_still_pending(context, member):
                 self._bind_member(member, results[member.uid], start_time)
             else:

@@ -13,7 +13,7 @@ from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import AssignedPodInfo
 from extender.client.extender import HttpExtender
 from extender.cycle import binding_cycle
-from extender.cycle.decision import ScheduleFailure, ScheduleResult
+from extender.cycle.decision import AttemptFailure, ScheduleFailure, ScheduleResult
 from extender.cycle.pre_filter import find_size_error
 from extender.cycle.scheduling_cycle import schedule_pod
 from extender.event_loop.turn_budget import wait_for_turn
@@ -29,7 +29,6 @@ from extender.scheduler.event_handlers import EventHandler
 from extender.scheduler.evictions import execute_post_filter_plans
 from extender.scheduler.extender_cycle import recheck_selected_node, schedule_with_extenders
 from extender.scheduler.failure_handler import (
-    AttemptFailure,
     handle_scheduling_failure,
     is_deferred_resize,
     is_still_pending,

@@ -11,12 +11,12 @@ from typing import Any
 from extender.cache.group_hierarchy import Group, GroupKey
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
+from extender.cycle.decision import AttemptFailure
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_group_members import (
     POD_GROUP_UNSCHEDULABLE_TEXT,
     GroupAttempt,
     GroupDecision,
-    MemberFailure,
     MemberResult,
     MemberSteps,
 )
@@ -188,7 +188,7 @@ def apply_post_filter_run(
     """
     outcomes = complete_group_decisions(attempt.group, decision)
     reason_counts = Counter(outcome.status_owner for outcome in outcomes)
-    failures: dict[str, MemberFailure | None] = {}
+    failures: dict[str, AttemptFailure | None] = {}
     final_decisions: dict[GroupKey, GroupDecision] = {}
     for outcome in outcomes:
         final = _apply_to_group(outcome.decision, post_filter_run, reason_counts[outcome.status_owner])
@@ -233,17 +233,17 @@ def _apply_to_group(
 
 def _find_member_failure(
     decision: GroupDecision, member: MemberResult | None, untried_status: Status
-) -> MemberFailure | None:
+) -> AttemptFailure | None:
     status = decision.status
     if status.code is Code.ERROR:
         has_own_error = member is not None and member.status.code is Code.ERROR
-        return MemberFailure(member.status if member is not None and has_own_error else status, nominated_node="")
+        return AttemptFailure(member.status if member is not None and has_own_error else status)
     if member is None:
-        return MemberFailure(untried_status)
+        return AttemptFailure(untried_status, nominated_node=None)
     if not member.status.is_success:
-        return MemberFailure(member.status, member.rejectors, member.nominated_node)
+        return AttemptFailure(member.status, member.rejectors, member.nominated_node)
     if status.is_success:
         return None
     if decision.waits_for_preemption:
-        return MemberFailure(status)
-    return MemberFailure(unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, status.message), nominated_node="")
+        return AttemptFailure(status, nominated_node=None)
+    return AttemptFailure(unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, status.message))

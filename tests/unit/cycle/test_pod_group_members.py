@@ -9,10 +9,11 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36
+from extender.cycle.decision import AttemptFailure
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_group_cycle import schedule_pod_group
-from extender.cycle.pod_group_members import WAITING_FOR_PREEMPTION, GroupDecision, MemberFailure, check_scheduler_names
+from extender.cycle.pod_group_members import WAITING_FOR_PREEMPTION, GroupDecision, check_scheduler_names
 from extender.framework.extension_points import PermitResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.profiles import Profile
@@ -85,7 +86,7 @@ def test_a_gang_with_too_few_nodes_is_unschedulable() -> None:
     assert decision.status == unschedulable_status("pod group is unschedulable")
     wait = "waiting for minCount pods from a gang to be scheduled"
     message = f"{wait}, one or more plugins asked to wait and no plugin rejected pod"
-    assert decision.get_member_failure(0) == MemberFailure(
+    assert decision.get_member_failure(0) == AttemptFailure(
         unschedulable_status("pod group is unschedulable", message), nominated_node=""
     )
     failure = decision.get_member_failure(1)
@@ -124,8 +125,8 @@ def test_an_error_ends_the_cycle_of_the_group() -> None:
     message = 'running PreFilter plugin "Broken": ValueError: out of order'
     assert decision.status == error_status(f"failed to schedule other pod from a pod group: {message}")
     assert len(decision.members) == 1
-    assert decision.get_member_failure(0) == MemberFailure(Status(Code.ERROR, (message,), "Broken"), nominated_node="")
-    assert decision.get_member_failure(1) == MemberFailure(decision.status, nominated_node="")
+    assert decision.get_member_failure(0) == AttemptFailure(Status(Code.ERROR, (message,), "Broken"), nominated_node="")
+    assert decision.get_member_failure(1) == AttemptFailure(decision.status, nominated_node="")
 
 
 def test_a_member_that_preempts_makes_the_group_wait() -> None:
@@ -153,7 +154,7 @@ def test_a_member_that_preempts_makes_the_group_wait() -> None:
         ("n1", False),
         ("n1", True),
     ]
-    assert decision.get_member_failure(0) == MemberFailure(WAITING_FOR_PREEMPTION, nominated_node="n1")
+    assert decision.get_member_failure(0) == AttemptFailure(WAITING_FOR_PREEMPTION, nominated_node="n1")
     failure = decision.get_member_failure(1)
     assert failure is not None
     assert failure.nominated_node == "n1"

@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from extender.client.errors import ApiError, ServerError
+from extender.cycle.decision import AttemptFailure
 from extender.framework.api_plan import ApiCall
 from extender.framework.status import Code, Status, error_status
 from extender.queueing.queued_entities import QueuedPodInfo
-from extender.scheduler.failure_handler import AttemptFailure, handle_scheduling_failure
+from extender.scheduler.failure_handler import handle_scheduling_failure
 from extender.scheduler.status_patches import make_nomination_patch
 from extender.scheduler.status_writer import write_nomination
 from tests.build import make_node, make_pod
