@@ -45,6 +45,17 @@ class ContainerImage(KubernetesStruct, frozen=True, kw_only=True):
     size_bytes: Int64 = 0
 
 
+class NodeSystemInfo(KubernetesStruct, frozen=True, kw_only=True):
+    """The software of a node. No built-in plugin reads it; nodes of one pool share it."""
+
+    architecture: str = ""
+    operating_system: str = ""
+    os_image: str = ""
+    kernel_version: str = ""
+    kubelet_version: str = ""
+    container_runtime_version: str = ""
+
+
 class NodeStatus(KubernetesStruct, frozen=True, kw_only=True):
     """The status of a node."""
 
@@ -53,6 +64,7 @@ class NodeStatus(KubernetesStruct, frozen=True, kw_only=True):
     images: tuple[ContainerImage, ...] = ()
     conditions: tuple[Condition, ...] = ()
     declared_features: tuple[str, ...] = ()
+    node_info: NodeSystemInfo = NodeSystemInfo()
 
 
 class Node(KubernetesObject, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from extender.api.kinds.node import ContainerImage, Node
+from extender.api.kinds.node import ContainerImage, Node, NodeSystemInfo
 from extender.api.pod_limits import MAX_RESOURCE_NAMES
 from extender.api.quantity import to_base_units
 from extender.basics.intern import InternPool
@@ -132,6 +132,7 @@ class NodeTable:
         "_label_columns",
         "_label_keys",
         "_max_label_keys",
+        "_node_info_pool",
         "_owned_label_columns",
         "_owns_lists",
         "columns",
@@ -154,6 +155,7 @@ class NodeTable:
         self.columns.add("unschedulable", dtype=np.bool_)
         self.images = ImageTable()
         self._image_pool: InternPool[ContainerImage] = InternPool()
+        self._node_info_pool: InternPool[NodeSystemInfo] = InternPool()
         self.names: list[str] = []
         self.objects: list[Node] = []
         self.row_by_name: dict[str, int] = {}
@@ -172,6 +174,7 @@ class NodeTable:
         child.columns = self.columns.fork()
         child.images = self.images.fork()
         child._image_pool = self._image_pool
+        child._node_info_pool = self._node_info_pool
         child.names, child.objects, child.row_by_name = self.names, self.objects, self.row_by_name
         child.row_map_version = self.row_map_version
         child._owns_lists = False
@@ -225,12 +228,13 @@ class NodeTable:
         self.objects[row] = node
 
     def deduplicate(self, node: Node) -> Node:
-        """Return a node equal to *node*. It shares equal images with other nodes, to save memory."""
+        """Return a node equal to *node*. It shares equal images and system information with others, to save memory."""
         row = self.row_by_name.get(node.metadata.name)
         images = () if row is None else self.objects[row].status.images
         if images != node.status.images:
             images = tuple(map(self._image_pool.intern, node.status.images))
-        return replace(node, status=replace(node.status, images=images))
+        node_info = self._node_info_pool.intern(node.status.node_info)
+        return replace(node, status=replace(node.status, images=images, node_info=node_info))
 
     def _write_row(self, row: int, node: Node) -> None:
         symbols, columns = self.symbols, self.columns

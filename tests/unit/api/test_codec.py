@@ -50,6 +50,13 @@ def test_nulls_become_the_zero_value_of_their_field() -> None:
     assert node.status.images[0].names == ("",)
     assert node.status.images[0].size_bytes == 0
     assert node.status.conditions == ()
+    assert node.status.node_info.kubelet_version == ""
+
+
+def test_a_node_has_the_versions_of_its_software() -> None:
+    data = b'{"status":{"nodeInfo":{"kernelVersion":"6.12.0","kubeletVersion":"v1.37.2","osImage":"Debian"}}}'
+    node_info = codec.decode(data, Node).status.node_info
+    assert (node_info.kernel_version, node_info.kubelet_version, node_info.os_image) == ("6.12.0", "v1.37.2", "Debian")
 
 
 def test_a_null_optional_field_is_absent_and_nulls_inside_it_are_replaced() -> None:

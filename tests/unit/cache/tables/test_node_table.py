@@ -18,11 +18,15 @@ def make_node(name: str = "one", version: str = "1", **status: object) -> Node:
     return from_builtins(body, Node)
 
 
-def test_deduplicated_nodes_are_equal_and_share_their_images() -> None:
+NODE_INFO = {"kubeletVersion": "v1.37.2", "kernelVersion": "6.12.0"}
+
+
+def test_deduplicated_nodes_are_equal_and_share_their_images_and_system_information() -> None:
     cache = Cache()
-    (one, _), (two, _) = map(cache.deduplicate, map(make_node, ("one", "two")))
-    assert (one, two) == (make_node("one"), make_node("two"))
+    (one, _), (two, _) = map(cache.deduplicate, (make_node(name, nodeInfo=NODE_INFO) for name in ("one", "two")))
+    assert (one, two) == (make_node("one", nodeInfo=NODE_INFO), make_node("two", nodeInfo=NODE_INFO))
     assert all(image is other for image, other in zip(one.status.images, two.status.images, strict=True))
+    assert one.status.node_info is two.status.node_info
 
 
 @pytest.mark.parametrize(
@@ -32,9 +36,10 @@ def test_deduplicated_nodes_are_equal_and_share_their_images() -> None:
         (make_node(version="2", allocatable={"cpu": "8", "pods": "110"}), True),
         (make_node(version="2", conditions=[{"type": "Ready", "status": "False"}]), True),
         (make_node(version="2", images=[]), True),
+        (make_node(version="2", nodeInfo=NODE_INFO), True),
         (from_builtins({"metadata": {"name": "one", "resourceVersion": "2"}}, Node), True),
     ],
-    ids=["only its version", "its allocatable resources", "a condition", "its images", "its labels"],
+    ids=["only its version", "its allocatable resources", "a condition", "its images", "its kubelet", "its labels"],
 )
 def test_a_node_update_other_than_a_heartbeat_writes_its_row(update: Node, is_written: bool) -> None:
     cache = Cache()
