@@ -54,7 +54,7 @@ DELTA_BATCH: Final = 50
 """Deltas of a list delivered at once: about five milliseconds."""
 
 _MIN_WATCH_SECONDS: Final = 1.0
-"""A watch that ends within this time and without an event counts as a failure."""
+"""A watch that ends within this time and without a new event counts as a failure."""
 
 _GONE_WINDOW_SECONDS: Final = 10.0
 """A 410 counts as a failure if it follows another 410 within this time."""
@@ -321,8 +321,8 @@ class Reflector(Generic[T]):
         return deletions + changes
 
     async def _watch(self) -> bool:
-        """Run one watch; return False if it ended at once without an event."""
-        start_time, event_count = self.clock.monotonic(), 0
+        """Run one watch; return False if it ended at once without a new event."""
+        start_time, start_version = self.clock.monotonic(), self.resource_version
         async with aclosing(
             watch(self.transport, self.list_watch, self.resource_version, self.jitter, self.idle_timeout)
         ) as batches:
@@ -331,10 +331,9 @@ class Reflector(Generic[T]):
                 self._record_contact()
                 self.counts.watches += is_first
                 is_first = False
-                event_count += len(events)
                 self._handle_events(events)
         self._server_errors = 0
-        return event_count > 0 or self.clock.monotonic() - start_time >= _MIN_WATCH_SECONDS
+        return self.resource_version != start_version or self.clock.monotonic() - start_time >= _MIN_WATCH_SECONDS
 
     def _handle_events(self, events: list[WatchEvent[T]]) -> None:
         """Update the store by *events*, and deliver their deltas together."""

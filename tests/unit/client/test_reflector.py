@@ -116,7 +116,7 @@ def test_fault_2_a_watch_that_times_out_is_repeated_without_a_list_or_a_delay() 
 def test_a_server_that_ends_every_watch_at_once_causes_no_hot_loop() -> None:
     async def main() -> None:
         async with ScriptedServer() as server:
-            server.respond(PODS, list_reply(5), *[Stream()] * 6)
+            server.respond(PODS, list_reply(5), *[Stream(), Stream([bookmark(5)])] * 3)
             async with run_reflector(server) as (reflector, _):
                 await asyncio.sleep(30)
                 assert len(watched_versions(server)) == 6
