@@ -13,6 +13,8 @@ from extender.analysis.explanation.explain_json import (
 from extender.analysis.explanation.near_misses import MAX_EXAMINED_NODES, find_near_misses
 from extender.analysis.explanation.plain_reasons import summarize_rejections
 from extender.analysis.text_table import format_count, format_table, join_first
+from extender.api.kinds.meta import find_condition
+from extender.api.kinds.pod import Pod
 from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from extender.cache.snapshot import Snapshot
 from extender.cycle.explain_pod import PodExplanation
@@ -147,9 +149,19 @@ def _format_feasible_lines(explanation: PodExplanation, assigned_node: AssignedN
         lines.append(f"  {feasible_names[0]} is the only one, so it is taken whatever its score")
     else:
         lines.append(f"  {_format_best_node_line(explanation, ranking)}")
+    if assigned_node is None:
+        lines += _format_last_message(explanation.pod.pod)
     if ranking.scores_by_plugin:
         lines += _format_score_table(explanation, ranking, assigned_node.name if assigned_node else "")
     return lines + _format_pre_filter_lines(explanation) + _format_rejection_table(explanation)
+
+
+def _format_last_message(pod: Pod) -> list[str]:
+    """Return a line with the message of a pending pod's condition PodScheduled, such as that of a failed binding."""
+    condition = find_condition(pod.status.conditions, "PodScheduled")
+    if condition is None or condition.status != "False" or not condition.message:
+        return []
+    return [f"  its scheduler's last message ({condition.reason}): {' '.join(condition.message.split())}"]
 
 
 def _sort_positions_by_score(explanation: PodExplanation, ranking: Ranking) -> list[int]:

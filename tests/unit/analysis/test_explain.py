@@ -264,6 +264,20 @@ def test_a_tie_between_all_nodes_is_reported(recording: Recording) -> None:
     )
 
 
+def test_a_pod_that_fits_has_the_last_message_of_its_scheduler(tmp_path: Path) -> None:
+    condition = (
+        'conditions: [{type: PodScheduled, status: "%s", reason: SchedulerError, message: "running PreBind\\nfailed"}]'
+    )
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: failed}\nspec: {containers: [{name: a}]}\nstatus: {%s}\n"
+    texts = []
+    for status in ("False", "True"):
+        file = tmp_path / f"{status}.yaml"
+        file.write_text(f"{CLUSTER}---\n{pod % (condition % status)}")
+        (report,) = explain(read_recording([str(file)]), "failed", config=make_config())
+        texts.append(report.to_text().splitlines()[3:])
+    assert texts == [["  its scheduler's last message (SchedulerError): running PreBind failed"], []]
+
+
 def test_nodes_with_equal_results_share_one_object(recording: Recording) -> None:
     """The results of 5,000 nodes are made once for each of the few kinds of results."""
     (report,) = explain(recording, "fits")
