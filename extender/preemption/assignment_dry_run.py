@@ -17,11 +17,14 @@ from extender.cache.hypothesis import Hypothesis
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins, run_unreserve_plugins
+from extender.cycle.dry_run import list_plugins_with_extensions, select_nominated_pods
 from extender.cycle.filter import FilterResults
-from extender.cycle.nominator import list_plugins_with_extensions, run_filters_on_row, select_nominated_pods
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
+from extender.cycle.tables.filter_table import make_error_column
+from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
+from extender.framework.result_cache import FilterColumn
 from extender.framework.status import Status, error_status
 from extender.preemption.disruption_budgets import Budgets, count_violations
 from extender.preemption.preemption_units import PreemptionUnit
@@ -155,7 +158,7 @@ class AssignmentDryRun:
         if row is None:
             return error_status(f'nodeinfo not found for node name "{assignment.node_name}"')
         pre_filter_run = PreFilterRun(cycle_state=assignment.cycle_state, skipped_plugins=assignment.skipped_plugins)
-        columns = run_filters_on_row(row, assignment.pod, snapshot, self._profile, self._runtime, pre_filter_run)
+        columns = _run_filters_on_row(row, assignment.pod, snapshot, self._profile, self._runtime, pre_filter_run)
         return FilterResults(np.ones(1, dtype=np.bool_), columns).get_first_rejection_status(0)
 
     def _copy(self, assignment: Assignment) -> Assignment:
@@ -183,3 +186,22 @@ class AssignmentDryRun:
 def _copy_with_other_uid(pod_info: PodInfo) -> PodInfo:
     metadata = msgspec.structs.replace(pod_info.pod.metadata, uid=f"{pod_info.uid}-nominated")
     return PodInfo(msgspec.structs.replace(pod_info.pod, metadata=metadata), pod_info.signature)
+
+
+def _run_filters_on_row(
+    row: int, pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime, pre_filter_run: PreFilterRun
+) -> dict[str, FilterColumn]:
+    """Run all Filter plugins on the node in *row*; return a column with one entry for each plugin, by name."""
+    view = snapshot.view(np.array([row], dtype=np.int64))
+    columns: dict[str, FilterColumn] = {}
+    for plugin in profile.filter_plugins:
+        if plugin.name in pre_filter_run.skipped_plugins:
+            continue
+        try:
+            column = FilterColumn(np.zeros(1, dtype=np.bool_))
+            state = pre_filter_run.cycle_state.get(plugin.name)
+            column.write(slice(None), runtime.runner.filter(plugin, pod, view, state))
+        except PluginError as error:
+            column = make_error_column(error, 1)
+        columns[plugin.name] = column
+    return columns

@@ -13,10 +13,10 @@ import numpy as np
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cycle.dry_run import DryRunInputs
 from extender.cycle.post_filter import FailedAttempt
 from extender.framework.status import Code
 from extender.preemption.disruption_budgets import Budgets, list_budgets
-from extender.preemption.dry_run import DryRunInputs
 from extender.preemption.group_victims_on_node import find_rows_with_group_members, select_victims_on_node
 from extender.preemption.plan import Candidate
 from extender.preemption.victims import NO_VICTIMS, find_potential_victims, select_victims

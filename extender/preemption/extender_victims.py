@@ -15,12 +15,12 @@ from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.config.releases import Release
+from extender.cycle.dry_run import DryRun, DryRunInputs
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import run_pre_filter_plugins
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
 from extender.preemption.disruption_budgets import Budgets, find_violating_pods, list_budgets
-from extender.preemption.dry_run import DryRun, DryRunInputs
 from extender.preemption.importance import order_by_importance
 from extender.preemption.plan import Candidate
 from extender.preemption.victims import find_potential_victims, select_victims

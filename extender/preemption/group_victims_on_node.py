@@ -6,12 +6,12 @@ Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.GetVictimsOn
 """
 
 from extender.cache.snapshot import Snapshot
+from extender.cycle.dry_run import DryRunInputs
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.status import Status, error_status, unresolvable_status
 from extender.preemption.assignment_dry_run import Assignment, AssignmentDryRun
 from extender.preemption.disruption_budgets import Budgets
-from extender.preemption.dry_run import DryRunInputs
 from extender.preemption.plan import Candidate
 from extender.preemption.preemption_units import MissingNodeError, list_units_on_node, select_potential_victims
 from extender.preemption.victims import NO_VICTIMS

@@ -17,8 +17,8 @@ from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.config.releases import Release
+from extender.cycle.dry_run import DryRun, DryRunInputs
 from extender.preemption.disruption_budgets import Budgets, find_violating_pods
-from extender.preemption.dry_run import DryRun, DryRunInputs
 from extender.preemption.importance import order_by_importance
 from extender.preemption.plan import Candidate
 
@@ -100,7 +100,7 @@ def select_victims(
     is_candidate[tried_positions[result.fits]] = True
     is_candidate &= ~np.isin(rows, list(dry_run.errors))
     without_victims = is_candidate & (order.count_by_row(evicted_mask) == 0)
-    errors = [*result.get_errors(), *dry_run.errors.values()]
+    errors = [*result.get_errors(), *map(str, dry_run.errors.values())]
     errors += [
         f'expected at least one victim pod on node "{node_names[index]}"'
         for index in np.flatnonzero(without_victims).tolist()

@@ -84,7 +84,7 @@ def _node(number: int, zone: str | None) -> Node:
     return make_node(f"node-{number}", labels=labels, allocatable={"cpu": "2", "memory": "4Gi", "pods": "4"})
 
 
-def _pod(name: str, spec: str, app: str, cpu: int, port: bool, **more: Any) -> Pod:
+def make_random_pod(name: str, spec: str, app: str, cpu: int, port: bool, **more: Any) -> Pod:
     container: dict[str, Any] = {"name": "app", "image": "app", "resources": {"requests": {"cpu": f"{cpu}m"}}}
     if port:
         container["ports"] = [{"hostPort": 8080}]
@@ -111,7 +111,7 @@ def cluster_cases(draw: st.DrawFn, *, terminating: bool) -> GeneratedCluster:
             taken.add(node % len(nodes))
         metadata = {"deletionTimestamp": "2026-01-02T00:00:00Z"} if going and terminating else {}
         pods.append(
-            _pod(
+            make_random_pod(
                 f"pod-{number}",
                 spec,
                 app,
@@ -123,12 +123,13 @@ def cluster_cases(draw: st.DrawFn, *, terminating: bool) -> GeneratedCluster:
                 status={"startTime": f"2026-01-01T00:00:{number:02}Z"},
             )
         )
-    waiting = _pod("waiting", *draw(KINDS), priority=draw(st.sampled_from([15, 25, 100])))
+    waiting = make_random_pod("waiting", *draw(KINDS), priority=draw(st.sampled_from([15, 25, 100])))
     nominated = []
     for number, (kind, node, priority, _) in enumerate(draw(st.lists(PLACED, max_size=2))):
         # without anti-affinity of their own: the plugin is not asked at all where no pod on a node refuses the pod
         plain = ("plain", *kind[1:])
-        nominated.append((_pod(f"next-{number}", *plain, priority=priority * 100), f"node-{node % len(nodes)}"))
+        pod = make_random_pod(f"next-{number}", *plain, priority=priority * 100)
+        nominated.append((pod, f"node-{node % len(nodes)}"))
     budgets = [
         {
             "apiVersion": "policy/v1",
@@ -145,7 +146,7 @@ def cluster_cases(draw: st.DrawFn, *, terminating: bool) -> GeneratedCluster:
     return GeneratedCluster(nodes, tuple(pods), waiting, tuple(nominated), tuple(budgets))
 
 
-def _rejection_reason(case: GeneratedCluster, node: str, gone: Sequence[str]) -> list[str]:
+def find_rejection_reasons(case: GeneratedCluster, node: str, gone: Sequence[str]) -> list[str]:
     """Return why *node* rejects the pod without those pods; empty if it fits."""
     snapshot = case.without(gone).snapshot()
     found = find_nodes_that_pass_filters(
@@ -181,13 +182,13 @@ def _select_victims_on_node(case: GeneratedCluster, node: str) -> tuple[list[str
     gone = [pod.metadata.uid for pod in pods]
     if not pods:
         return ["No preemption victims found for incoming pod"]
-    refusals = _rejection_reason(case, node, gone)
+    refusals = find_rejection_reasons(case, node, gone)
     if refusals:
         return refusals
     protected = _protected(case, pods)
     for uid in sorted(gone, key=lambda uid: uid not in protected):
         without = [other for other in gone if other != uid]
-        if not _rejection_reason(case, node, without):
+        if not find_rejection_reasons(case, node, without):
             gone = without
     return gone, len(protected & set(gone))
 

@@ -1,4 +1,4 @@
-"""Run Filter plugins on nodes from which pods are hypothetically removed. Each node is tried independently.
+"""Run Filter plugins on nodes to which pods are hypothetically added or removed. Each node is tried independently.
 
 One hypothesis covers thousands of nodes, because most filters depend only on a node and its pods. Filters that depend
 on other nodes use PreFilter state, which must be updated for each node. `BatchPreFilterExtensions` do this for all
@@ -6,7 +6,7 @@ nodes in one call; for other plugins with `PreFilterExtensions`, each node gets 
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,8 @@ from extender.cache.hypothesis import Hypothesis
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo, make_assigned_pod_info
 from extender.cache.snapshot import NodeView, Snapshot
-from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
 from extender.cycle.filter import FilterResults
-from extender.cycle.nominator import list_plugins_with_extensions, select_nominated_pods
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
 from extender.framework.extension_points import BatchPreFilterExtensions
@@ -28,12 +27,24 @@ from extender.framework.result_cache import FilterColumn
 from extender.framework.status import Code, Reason, reject_all
 
 
+def select_nominated_pods(nominated_pods: Iterable[PodInfo], pod: PodInfo) -> list[PodInfo]:
+    """Return those of the pods nominated for a node that count for *pod*: other pods of at least its priority."""
+    return [
+        nominated for nominated in nominated_pods if nominated.priority >= pod.priority and nominated.uid != pod.uid
+    ]
+
+
+def list_plugins_with_extensions(profile: Profile, skipped: frozenset[str]) -> list[Any]:
+    """Return the PreFilter plugins with `PreFilterExtensions`, except those named in *skipped*."""
+    return [plugin for plugin in profile.pre_filter_extensions if plugin.name not in skipped]
+
+
 @dataclass(frozen=True, slots=True)
 class DryRunInputs:
     """The pod and plugins of a dry run.
 
     Attributes:
-        pod: the preemptor.
+        pod: the pod to schedule, such as a preemptor.
         snapshot: the cluster.
         profile: the profile with the Filter plugins.
         runtime: the runtime that calls the plugins.
@@ -86,7 +97,8 @@ class DryRun:
 
     Attributes:
         batch: the removable pods, followed by the pods nominated for the same nodes.
-        errors: by row, the message of a plugin that failed to update its state; such a row does not fit.
+        nominated_rows: those of the filtered rows with nominated pods that count for the pod to schedule, int64.
+        errors: by row, the error of a plugin that failed to update its state; such a row does not fit.
     """
 
     def __init__(self, inputs: DryRunInputs, rows: IntArray, pods: PodBatch) -> None:
@@ -112,7 +124,8 @@ class DryRun:
         self._states_by_row: dict[str, dict[int, Any]] = {
             name: {} for name in is_batch_by_plugin.keys() - self._batch_plugins
         }
-        self.errors: dict[int, str] = {}
+        self.nominated_rows: IntArray = np.array(list(self._nominated_indices), dtype=np.int64)
+        self.errors: dict[int, PluginError] = {}
 
     # -- remove and add pods
 
@@ -149,7 +162,7 @@ class DryRun:
                         state = states_by_row[row] = self._call(plugin, point, plugin.clone, original)
                     self._call(plugin, point, method, self._inputs.pod, self.batch.pods[index], row, snapshot, state)
                 except PluginError as error:
-                    self.errors[row] = str(error)
+                    self.errors[row] = error
 
     def _call(self, plugin: Any, point: str, method: Callable[..., Any], *args: Any) -> Any:
         return self._inputs.runtime.runner.call(plugin, point, method, *args)
@@ -170,12 +183,9 @@ class DryRun:
         """
         fits = np.ones(len(rows), dtype=np.bool_)
         filter_runs: list[tuple[IntArray, FilterResults]] = []
-        nominated_positions = np.flatnonzero(np.isin(rows, list(self._nominated_indices)))
+        nominated_positions = np.flatnonzero(np.isin(rows, self.nominated_rows))
         if len(nominated_positions):
-            indices = [index for row in rows[nominated_positions].tolist() for index in self._nominated_indices[row]]
-            filter_results = self._run_filters_with_nominated(
-                rows[nominated_positions], np.array(indices, dtype=np.int64)
-            )
+            filter_results = self.run_filters_with_nominated(rows[nominated_positions])
             rejected = ~filter_results.find_feasible_nodes()
             fits[nominated_positions[rejected]] = False
             filter_runs.append((nominated_positions[rejected], _restrict_results(filter_results, rejected)))
@@ -186,7 +196,12 @@ class DryRun:
         fits &= ~np.isin(rows, list(self.errors))
         return DryRunResult(fits, tuple(filter_runs))
 
-    def _run_filters_with_nominated(self, rows: IntArray, indices: IntArray) -> FilterResults:
+    def run_filters_with_nominated(self, rows: IntArray, *, all_filters: bool = False) -> FilterResults:
+        """Run the Filter plugins on *rows*, which are among `nominated_rows`, with the pods nominated for them.
+
+        The results have one entry for each of *rows*. With *all_filters*, every plugin evaluates each of them.
+        """
+        indices = np.array([index for row in rows.tolist() for index in self._nominated_indices[row]], dtype=np.int64)
         saved_states = {name: dict(states_by_row) for name, states_by_row in self._states_by_row.items()}
         for plugin in self._inputs.profile.pre_filter_extensions:
             states_by_row = self._states_by_row.get(plugin.name, {})
@@ -194,14 +209,14 @@ class DryRun:
                 if row in states_by_row:
                     states_by_row[row] = plugin.clone(states_by_row[row])
         self.restore_pods(indices)
-        filter_results = self._run_filter_plugins(rows)
+        filter_results = self._run_filter_plugins(rows, all_filters=all_filters)
         self._hypothesis.remove_pods(self.batch, indices)
         self._count_deltas[indices] -= 1
         self._states_by_row = saved_states
         return filter_results
 
-    def _run_filter_plugins(self, rows: IntArray) -> FilterResults:
-        """Run the Filter plugins in order, each on the rows that no earlier plugin rejected."""
+    def _run_filter_plugins(self, rows: IntArray, *, all_filters: bool = False) -> FilterResults:
+        """Run the Filter plugins in order, each on the rows that no earlier plugin rejected, or on all rows."""
         snapshot = self._hypothesis.snapshot()
         remaining = np.ones(len(rows), dtype=np.bool_)
         columns: dict[str, FilterColumn] = {}
@@ -213,7 +228,7 @@ class DryRun:
                 break
             column = columns[plugin.name] = FilterColumn(np.zeros(len(rows), dtype=np.bool_))
             self._fill_column(column, plugin, positions, rows, snapshot)
-            if column.masks_by_reason:
+            if column.masks_by_reason and not all_filters:
                 remaining &= ~column.rejected
         return FilterResults(np.ones(len(rows), dtype=np.bool_), columns)
 
@@ -236,8 +251,9 @@ class DryRun:
         runner, pod = self._inputs.runtime.runner, self._inputs.pod
         try:
             if plugin.name in self._batch_plugins:
+                point = "RemovePod" if (self._count_deltas < 0).any() else "AddPod"
                 changes = self.batch, self._count_deltas
-                state = self._call(plugin, "RemovePod", plugin.apply_pod_changes, pod, *changes, view.snapshot, state)
+                state = self._call(plugin, point, plugin.apply_pod_changes, pod, *changes, view.snapshot, state)
             rejections = runner.filter(plugin, pod, view, state)
         except PluginError as error:
             rejections = reject_all(len(positions), Reason(error.detail, Code.ERROR))
@@ -262,10 +278,10 @@ def _find_nominated_pods_by_row(inputs: DryRunInputs, rows: IntArray) -> dict[in
     nominated_by_row: dict[int, list[AssignedPodInfo]] = {}
     if not snapshot.nominated_pods_by_node:
         return nominated_by_row
-    row_set = frozenset(rows.tolist())
+    is_filtered = make_mask(rows, len(snapshot))
     for name, pod_infos in snapshot.nominated_pods_by_node.items():
         row = snapshot.row(name)
-        if row is not None and row in row_set:
+        if row is not None and is_filtered[row]:
             nominated_pods = [
                 make_assigned_pod_info(pod_info.pod, pod_info.signature, name, assumed=True)
                 for pod_info in select_nominated_pods(pod_infos, pod)
