@@ -207,15 +207,20 @@ class QueueingHints:
     def _call_hint(
         self, plugin: str, registered_event: ClusterEventWithHint, pod: QueuedPodInfo, event: ClusterEvent
     ) -> QueueingHint:
-        if registered_event.hint is None:
-            return QueueingHint.QUEUE
+        """Return the hint. An event that is registered without a function requeues the pod; it is observed too.
+
+        Source: pkg/scheduler/scheduler.go, defaultQueueingHintFn (1.36).
+        """
+        hint = QueueingHint.QUEUE
+        outcome = hint.value
         start_time = time.perf_counter() if self._on_hint else 0.0
-        try:
-            hint = registered_event.hint(pod.pod_info, event)
-            outcome = hint.value
-        except plugin_exceptions() as error:  # as in kube-scheduler, a failed hint requeues the pod
-            self._log_first_failure(plugin, registered_event.hint, error)
-            hint, outcome = QueueingHint.QUEUE, "Error"
+        if registered_event.hint is not None:
+            try:
+                hint = registered_event.hint(pod.pod_info, event)
+                outcome = hint.value
+            except plugin_exceptions() as error:  # as in kube-scheduler, a failed hint requeues the pod
+                self._log_first_failure(plugin, registered_event.hint, error)
+                outcome = "Error"
         if self._on_hint:
             self._on_hint(plugin, event.label, outcome, time.perf_counter() - start_time)
         return hint

@@ -117,6 +117,19 @@ def test_hints_are_observed_with_their_outcome() -> None:
     assert observed == [("NodeAdd", "NodeAdd", "Error")]
 
 
+def test_an_event_without_a_hint_is_observed() -> None:
+    """Source: pkg/scheduler/scheduler.go, defaultQueueingHintFn (1.36)."""
+    observed: list[tuple[str, str, str]] = []
+    plugin = NodeAddPlugin("NodeAdd")
+    plugin.hint = None
+    hints = QueueingHints(
+        {"default-scheduler": make_profile(plugin)},
+        lambda plugin, event, outcome, _: observed.append((plugin, event, outcome)),
+    )
+    assert hints.is_pod_worth_requeuing(make_queued_pod("NodeAdd"), NODE_ADD) is AFTER_BACKOFF
+    assert observed == [("NodeAdd", "NodeAdd", "Queue")]
+
+
 def test_the_first_failure_of_the_hints_of_a_plugin_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     plugin = NodeAddPlugin("NodeAdd")
     plugin.hint = lambda pod, event: {}["zone"]
