@@ -23,6 +23,7 @@ from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.snapshot import Snapshot
 from extender.config.releases import Release
+from extender.cycle.node_sampling import order_rows_by_zone
 
 
 class MissingNodeError(Exception):
@@ -95,14 +96,16 @@ def select_potential_victims(units: Iterable[PreemptionUnit], priority: int, rel
 
 
 def list_units(snapshot: Snapshot, release: Release) -> list[PreemptionUnit]:
-    """Return the preemption units of all assigned pods.
+    """Return the preemption units of all assigned pods, in the order in which kube-scheduler lists their nodes.
 
-    In 1.36 a pod that is evicted alone has its own priority. Later it has that of its group.
+    This order decides which of equally important units are evicted. In 1.36 a pod that is evicted alone has its own
+    priority. Later it has that of its group.
 
     Raises:
         MissingNodeError: a group that is evicted as a whole has a member on a node that does not exist (since 1.37).
     """
-    pods = [pod for name in snapshot.names for pod in snapshot.pods_on(name).values()]
+    rows = order_rows_by_zone(snapshot).tolist()
+    pods = [pod for row in rows for pod in snapshot.pods_on(snapshot.names[row]).values()]
     if release.has_group_victims:
         _list_members_of_disrupted_groups(pods, snapshot)
     return _group_pods(pods, snapshot, release)

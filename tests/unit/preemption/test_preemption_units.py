@@ -5,7 +5,7 @@ import pytest
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37
 from extender.preemption.preemption_units import list_units, list_units_on_node
-from tests.build import make_cluster
+from tests.build import make_cluster, make_node
 from tests.pod_group_builders import make_child_group, make_composite_group, make_pod_group
 from tests.unit.preemption.builders import make_small_node, make_victim
 
@@ -17,6 +17,17 @@ def test_single_pods_are_units_of_their_own() -> None:
     units = list_units(snapshot, RELEASE_1_37)
 
     assert [(unit.priority, [pod.pod.metadata.name for pod in unit.pods]) for unit in units] == [(3, ["a"]), (5, ["b"])]
+
+
+def test_units_are_listed_in_zone_order() -> None:
+    """Source: pkg/scheduler/backend/cache/node_tree.go, nodeTree.list (1.37)."""
+    zones = {"n1": "z1", "n2": "z1", "n3": "z2"}
+    nodes = [make_node(name, labels={"topology.kubernetes.io/zone": zone}) for name, zone in zones.items()]
+    snapshot = make_cluster(*nodes, *(make_victim(f"on-{name}", name) for name in zones)).snapshot()
+
+    units = list_units(snapshot, RELEASE_1_37)
+
+    assert [unit.pods[0].pod.metadata.name for unit in units] == ["on-n1", "on-n3", "on-n2"]
 
 
 @pytest.mark.parametrize(
