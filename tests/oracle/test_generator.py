@@ -76,11 +76,12 @@ def test_pod_groups_are_scheduled_rejected_and_held_and_wait_for_preemption(vers
 @pytest.mark.parametrize(
     ("version", "words"),
     [
-        ("1.36", ("DRADeviceTaints", "NodeDeclaredFeatures")),
+        ("1.36", ("DRADeviceTaints", "NodeDeclaredFeatures", "postFilter")),
         (
             "1.37",
             (
                 "DRAFractionalCapacityRange",
+                "podGroupPostFilter",
                 "InterPodAffinityHostnameFastPath",
                 "bindMountOptions",
                 "DeviceTaintRule",
@@ -114,5 +115,6 @@ def test_some_scenarios_have_rare_fields_gates_and_configurations(version: str, 
         "RestartAllContainers",
         "deleted-node",
         "equal-12",
+        "placementScore",
     )
     assert [word for word in (*of_all, *words) if f'"{word}"' not in text] == []

@@ -1,4 +1,4 @@
-"""Makes random configurations that select and order the plugins of single extension points."""
+"""Makes random configurations that select and order the plugins of single extension points, also of pod groups."""
 
 from typing import Any, Final
 
@@ -46,3 +46,28 @@ def change_extension_points(builder: ClusterBuilder, profile: Raw) -> None:
             for plugin in enabled:
                 plugin["weight"] = builder.pick((0, 1, 3, 21474836))
         plugins[point] = {"disabled": [{"name": name} for name in disabled], "enabled": enabled}
+
+
+def change_group_plugins(builder: ClusterBuilder, profile: Raw, version: str) -> None:
+    """Change the plugins of a *profile* that select placements of pod groups, and those that preempt for them.
+
+    Args:
+        builder: the source of the choices.
+        profile: the profile.
+        version: the Kubernetes minor, such as `1.36`, which preempts for pod groups in PostFilter.
+    """
+    plugins: dict[str, Any] = profile.setdefault("plugins", {})
+    names = builder.sample(("NodeResourcesFit", "PodGroupPodsCount"), 1, 2)
+    enabled = [{"name": name, "weight": builder.pick((0, 1, 3, 100))} for name in builder.sample(names, 0, 2)]
+    plugins["placementScore"] = {"disabled": [{"name": name} for name in names], "enabled": enabled}
+    if builder.chance(0.3) and {"name": "DefaultPreemption"} not in plugins.get("multiPoint", {}).get("disabled", []):
+        point, preemptors = "podGroupPostFilter", ("DefaultPreemption", "DynamicResources")
+        if version == "1.36":
+            point, preemptors = "postFilter", ("DynamicResources", "DefaultPreemption")
+        enabled = [{"name": name} for name in builder.sample(preemptors, 0, 2)]
+        plugins[point] = {"disabled": [{"name": name} for name in preemptors], "enabled": enabled}
+    if builder.chance(0.15):
+        plugins["placementGenerate"] = {"disabled": [{"name": "*"}]}
+    if builder.chance(0.2):
+        name = builder.pick(("PodGroupPodsCount", "TopologyPlacementGenerator"))
+        plugins.setdefault("multiPoint", {}).setdefault("disabled", []).append({"name": name})

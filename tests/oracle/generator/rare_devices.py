@@ -21,6 +21,8 @@ _EXPRESSIONS: Final = (
     'device.attributes["resource.kubernetes.io"].pcieRoot.endsWith("0")',
     f'{_DEVICE}.all(name, name != "zzz")',
     f'{_DEVICE}.exists(name, name == "index")',
+    f'{_DEVICE}.exists(name, name != "") && {_DEVICE}.?index.optMap(index, index < 2).orValue(true)',
+    f'!{_DEVICE}.all(name, name == "") && [2, 1].sort()[0] == 1',
     f'{_DEVICE}.size() > 4',
     'device.allowMultipleAllocations == true',
     f'{_DEVICE}.index / 0 == 1',

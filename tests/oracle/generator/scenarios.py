@@ -10,7 +10,7 @@ from tests.oracle.generator.configuration import make_configuration
 from tests.oracle.generator.device_gates import add_gated_device_fields
 from tests.oracle.generator.devices import add_devices
 from tests.oracle.generator.events import make_events
-from tests.oracle.generator.extension_points import change_extension_points
+from tests.oracle.generator.extension_points import change_extension_points, change_group_plugins
 from tests.oracle.generator.group_claims import add_group_claims
 from tests.oracle.generator.node_resources import add_node_resources
 from tests.oracle.generator.nodes import add_nodes
@@ -187,8 +187,14 @@ def _add_rare_fields(builder: ClusterBuilder, rare: Random, version: str) -> Non
 def _add_rare_settings(
     scenario: dict[str, Any], builder: ClusterBuilder, scheduler: str, version: str
 ) -> dict[str, Any]:
-    """Add feature gates and a rare configuration to some scenarios without pod groups; return the scenario."""
+    """Add feature gates and a rare configuration to some scenarios; return the scenario.
+
+    A scenario with pod groups keeps its gates, and its configuration is about the plugins for pod groups.
+    """
     if scenario["metadata"]["category"] in GROUP_CATEGORIES:
+        if builder.chance(0.3):
+            scenario["config"] = make_configuration(builder, scheduler)
+            change_group_plugins(builder, scenario["config"]["profiles"][0], version)
         return scenario
     if builder.chance(0.2):
         gates = {**select_gates(builder, version), **scenario.get("featureGates", {})}
