@@ -14,6 +14,7 @@ from typing import Final
 
 from extender.cli import main as command_line
 from extender.cli.live.completion import COMPLETE_VARIABLE
+from extender.config.did_you_mean import find_closest_name
 
 COMMANDS: Final = {
     "why": "explain",
@@ -58,9 +59,10 @@ def main() -> None:
         sys.stdout.write(_format_usage())
         sys.exit(0 if arguments else 2)
     if arguments[0] not in COMMANDS and not arguments[0].startswith("-"):
-        sys.stderr.write(
-            f'extender: "{arguments[0]}" is no command of kubectl placement; see kubectl placement --help\n'
-        )
+        renamed_commands = {command: name for name, command in COMMANDS.items()}
+        suggestion = renamed_commands.get(find_closest_name(arguments[0], renamed_commands) or "", "")
+        advice = f'did you mean "{suggestion}"?' if suggestion else "see kubectl placement --help"
+        sys.stderr.write(f'extender: "{arguments[0]}" is no command of kubectl placement; {advice}\n')
         sys.exit(2)
     command_line.main("kubectl placement", COMMANDS)
 

@@ -70,6 +70,16 @@ def test_the_help_of_a_command_has_the_name_by_which_kubectl_runs_it(
     assert "extender " not in examples
 
 
+@pytest.mark.parametrize(("word", "command"), [("explain", "why"), ("simulat", "simulate")])
+def test_a_command_of_extender_and_a_misspelled_one_are_corrected(
+    word: str, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, word) == 2
+    assert capsys.readouterr().err == (
+        f'extender: "{word}" is no command of kubectl placement; did you mean "{command}"?\n'
+    )
+
+
 def test_an_unknown_command_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "serve") == 2
     assert capsys.readouterr().err == (
