@@ -23,8 +23,8 @@ _COUNTED_BYTES: Final = 64 << 10
 """Bytes of JSON whose values are counted at once."""
 
 
-DEEP_VALUE: Final = f'"nested too deeply {secrets.token_hex()}"'.encode()
-"""Replaces a value that is nested too deeply, see `decode_with_deep_values`. No object can contain it on purpose."""
+_DEEP_VALUE: Final = f'"nested too deeply {secrets.token_hex()}"'.encode()
+"""Replaces a value that is nested too deeply. No object can contain it on purpose."""
 
 _MAX_DEPTH: Final = 500
 """Levels of JSON that can be decoded at each depth of Python's stack. The API server allows 10,000."""
@@ -94,8 +94,8 @@ def decode(data: bytes | bytearray, target_type: type[T], *, max_second_attempt:
     return decoded_object
 
 
-def decode_with_deep_values(data: bytes, target_type: type[T]) -> T:
-    """Decode JSON. If it is nested too deeply, each deep value in it is replaced by `DEEP_VALUE`.
+def decode_raw_parts(data: bytes, target_type: type[T]) -> T:
+    """Decode JSON to a type with raw parts, however deeply they are nested. See `decode_raw_part`.
 
     Raises:
         DecodeError: as `decode`.
@@ -108,13 +108,25 @@ def decode_with_deep_values(data: bytes, target_type: type[T]) -> T:
     return decode(_replace_deep_values(data), target_type)
 
 
+def decode_raw_part(data: bytes, target_type: type[T]) -> T:
+    """Decode a raw part from `decode_raw_parts`. Unknown fields may be nested deeply.
+
+    Raises:
+        DecodeError: as `decode`, or a field is nested too deeply.
+    """
+    decoded_object = decode(data, target_type)
+    if _DEEP_VALUE in data and _DEEP_VALUE in msgspec.json.encode(decoded_object):
+        raise DecodeError("", _DEPTH_ERROR)
+    return decoded_object
+
+
 def _replace_deep_values(data: bytes) -> bytes:
     parts, segment_start, depth = list[bytes](), 0, 0
     for match in _STRINGS_AND_BRACKETS.finditer(data):
         start, end = match.span()
         if data[start] in b"[{":
             if depth <= _MAX_DEPTH < depth + end - start:
-                parts += data[segment_start : start + _MAX_DEPTH - depth], DEEP_VALUE
+                parts += data[segment_start : start + _MAX_DEPTH - depth], _DEEP_VALUE
             depth += end - start
         elif data[start] in b"]}":
             if depth - (end - start) <= _MAX_DEPTH < depth:

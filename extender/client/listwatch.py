@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from extender.api.codec import DEEP_VALUE, DecodeError, decode, decode_with_deep_values
+from extender.api.codec import DecodeError, decode_raw_part, decode_raw_parts
 from extender.api.kinds.meta import KubernetesObject, KubernetesStruct
 from extender.client.connections import read_body
 from extender.client.errors import ApiError, GoneError, InvalidResponseError, NotFoundError, ResponseTooLargeError
@@ -274,7 +274,7 @@ class _PageCheck:
 
 def _decode_list_meta(body: bytes, list_watch: ListWatch[T]) -> _ListMeta:
     try:
-        list_meta = decode_with_deep_values(body, _ListMetadataOnly).metadata
+        list_meta = decode_raw_parts(body, _ListMetadataOnly).metadata
     except DecodeError as error:
         raise InvalidResponseError(f"a page of a list of {list_watch.kind.__name__} cannot be read: {error}") from error
     if not list_meta.resource_version:
@@ -295,16 +295,14 @@ def _decode_page(body: bytes, list_watch: ListWatch[T]) -> tuple[tuple[T, ...], 
 def _decode_page_by_item(body: bytes, list_watch: ListWatch[T]) -> tuple[tuple[T, ...], int]:
     """Decode a page object by object. Leave out objects that our types cannot represent, or nested too deeply."""
     try:
-        page = decode_with_deep_values(body, _RawPage)
+        page = decode_raw_parts(body, _RawPage)
     except DecodeError as error:
         raise InvalidResponseError(f"a page of a list of {list_watch.kind.__name__} cannot be read: {error}") from error
     items = []
     for raw in page.items or ():
         raw_bytes = bytes(raw)
-        if DEEP_VALUE in raw_bytes:
-            continue
         try:
-            item = decode(raw_bytes, list_watch.kind)
+            item = decode_raw_part(raw_bytes, list_watch.kind)
         except DecodeError:
             continue
         items.append(item)

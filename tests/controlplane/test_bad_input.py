@@ -184,8 +184,14 @@ def _deep_recursion() -> Iterator[None]:
 def test_a_deeply_nested_claim_does_not_stop_the_scheduler(control_plane: ControlPlane, api: ApiClient) -> None:
     api.create(make_deep_claim("first"))
     scheduler = start_scheduler(control_plane, make_configuration(control_plane), "--secure-port=0")
-    create_all(api, [*make_nodes(1), *make_pods("before", 1)])
+    deep_pod = make_pods("before", 1)[0]
+    fields = functools.reduce(lambda value, _: {"f:x": value}, range(2_000), {})
+    deep_pod["metadata"]["managedFields"] = [
+        {"manager": "any", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
+    ]
+    create_all(api, [*make_nodes(1), deep_pod])
     wait_until_bound(api, 1)
+    assert api.call("GET", "/api/v1/pods").count(b"f:x") == 2_000
     api.create(make_deep_claim("second"))
     scheduler.wait_for_output('object="default/second"')
     create_all(api, make_pods("after", 1))

@@ -6,15 +6,17 @@ from typing import Any, cast
 
 import pytest
 
+from extender.api.kinds.devices import ResourceClaim
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_signature import SignatureCache
 from extender.cache.tables.symbols import Symbols
 from extender.client.errors import InvalidResponseError
 from extender.client.listwatch import ListWatch, ObjectList, list_all, read_resource_version
-from extender.client.rest_mapping import ENDPOINTS
+from extender.client.rest_mapping import ENDPOINTS, get_endpoint
 from extender.client.transport import Request, Transport
 from extender.client.watch import watch
+from extender.config.releases import DEFAULT_RELEASE
 from tests.unit.client.builders import (
     POD_LIST_WATCH,
     PODS,
@@ -151,9 +153,18 @@ def test_an_object_that_cannot_be_decoded_is_left_out_and_counted() -> None:
 
 def test_an_object_that_is_nested_too_deeply_is_left_out_and_counted() -> None:
     """The API server allows 10,000 levels. One claim of any user stopped the list of all claims."""
-    bad = make_pod("bad", 1) | {"deep": "levels"}
-    body = json.dumps(list_reply(5, make_pod("a", 1), bad, make_pod("b", 2)).body).encode()
-    found, _ = list_pods(Reply(body=body.replace(b'"levels"', b"[" * 5_000 + b"]" * 5_000)))
+    claims = [{"metadata": {"name": name, "namespace": "ns", "resourceVersion": "1"}} for name in "abc"]
+    claims[1]["metadata"]["managedFields"] = "levels"
+    claims[2]["spec"] = {"devices": {"config": [{"opaque": {"driver": "gpu", "parameters": {"x": "levels"}}}]}}
+    body = json.dumps(list_reply(5, *claims).body).encode().replace(b'"levels"', b"[" * 5_000 + b"]" * 5_000)
+
+    async def main() -> ObjectList[ResourceClaim]:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            endpoint = get_endpoint("ResourceClaim", DEFAULT_RELEASE)
+            server.respond(f"GET {endpoint.build_path('')}", Reply(body=body))
+            return await list_all(transport, ListWatch(ResourceClaim, endpoint))
+
+    found = run(main())
     assert (found.resource_version, list(found.items), found.unreadable_count) == ("5", ["ns/a", "ns/b"], 1)
 
 

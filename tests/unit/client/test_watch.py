@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from extender.api.kinds.devices import ResourceClaim
 from extender.api.kinds.pod import Pod
 from extender.client import watch as watch_module
 from extender.client.errors import GoneError, InvalidResponseError, UnreachableError
+from extender.client.listwatch import ListWatch
 from extender.client.node_heartbeats import HeartbeatDetector
-from extender.client.watch import EventType, WatchEvent, watch
+from extender.client.watch import EventType, WatchEvent, _decode_event, watch
 from tests.unit.client.builders import (
     POD_LIST_WATCH,
     PODS,
@@ -228,13 +230,21 @@ def test_an_object_that_cannot_be_decoded_has_only_a_key() -> None:
     assert [(event.key, event.object is None) for event in events] == [("ns/bad", True), ("ns/a", False)]
 
 
-def test_a_watch_goes_on_after_an_object_that_is_nested_too_deeply() -> None:
+def test_an_unknown_field_that_is_nested_deeply_is_ignored() -> None:
     event = added("deep", 6)
-    event["object"]["spec"]["x"] = "levels"
+    event["object"]["metadata"]["managedFields"] = "levels"
     line = json.dumps(event).encode().replace(b'"levels"', b"[" * 5_000 + b"]" * 5_000) + b"\n"
     events, fault, _, _ = watch_pods(line, added("b", 8))
     assert fault is None
     assert [(event.resource_version, event.key, event.object is None) for event in events] == [
-        ("6", "ns/deep", True),
+        ("6", "ns/deep", False),
         ("8", "ns/b", False),
     ]
+
+
+def test_a_watch_goes_on_after_an_object_that_is_nested_too_deeply() -> None:
+    event = added("deep", 6)
+    event["object"]["spec"] = {"devices": {"config": [{"opaque": {"parameters": "levels"}}]}}
+    line = json.dumps(event).encode().replace(b'"levels"', b"[" * 5_000 + b"]" * 5_000) + b"\n"
+    list_watch = ListWatch(ResourceClaim, POD_LIST_WATCH.endpoint)
+    assert _decode_event(line, list_watch) == WatchEvent(EventType.ADDED, "6", "ns/deep")
