@@ -16,6 +16,13 @@ Examples:
   extender completion zsh > "${fpath[1]}/_extender"
   extender completion fish > ~/.config/fish/completions/extender.fish"""
 
+_ZSH_FIRST_CALL: Final = """
+# A file in fpath is first loaded for a completion, which it then has to make. After source, there is none to make.
+if [ "${funcstack[1]}" = "_extender" ]; then
+  _extender_completion
+fi
+"""
+
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
@@ -34,4 +41,5 @@ def completion(shell: Annotated[Shell, typer.Argument(metavar="{bash|zsh|fish}",
     script = typer_completion.get_completion_script(
         prog_name="extender", complete_var=COMPLETE_VARIABLE, shell=shell.value
     )
-    sys.stdout.write(f"{script}\n")
+    first_call = _ZSH_FIRST_CALL if shell is Shell.ZSH else ""
+    sys.stdout.write(f"{script}\n{first_call}")

@@ -1,6 +1,8 @@
 """The completion scripts, and the completions that they show."""
 
 import shlex
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +20,7 @@ DEMO = Path(__file__).parents[4] / "docs" / "examples" / "demo" / "cluster.yaml"
     [
         ("bash", "complete -o default -F _extender_completion extender"),
         ("zsh", "compdef _extender_completion extender"),
+        ("zsh", 'if [ "${funcstack[1]}" = "_extender" ]; then'),
         ("fish", "complete --command extender"),
     ],
 )
@@ -26,6 +29,22 @@ def test_each_shell_has_a_script(extender: Command, shell: str, line: str) -> No
     assert (status, err) == (0, "")
     assert line in out
     assert COMPLETE_VARIABLE in out
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+@pytest.mark.parametrize(
+    ("load", "completions"),
+    [("fpath=({folder} $fpath); autoload -U _extender; _extender", ["made"]), ("source {folder}/_extender", [])],
+    ids=["a file in fpath", "source"],
+)
+def test_zsh_completes_when_it_loads_the_script_for_the_first_time(
+    extender: Command, tmp_path: Path, load: str, completions: list[str]
+) -> None:
+    (tmp_path / "_extender").write_text(extender("completion", "zsh")[1])
+    stubs = "compdef() { }; env() { echo echo made; }; words=(extender ex); CURRENT=2"
+    program = f"{stubs}; {load.format(folder=tmp_path)}"
+    result = subprocess.run(["zsh", "-f", "-c", program], capture_output=True, text=True, check=True)
+    assert (result.stdout.split(), result.stderr) == (completions, "")
 
 
 @pytest.mark.parametrize(
