@@ -51,12 +51,16 @@ def change_extension_points(builder: ClusterBuilder, profile: Raw) -> None:
 def change_group_plugins(builder: ClusterBuilder, profile: Raw, version: str) -> None:
     """Change the plugins of a *profile* that select placements of pod groups, and those that preempt for them.
 
+    The oracle selects the first of equal nodes by a Score plugin of its own, so that a profile never disables them all.
+
     Args:
         builder: the source of the choices.
         profile: the profile.
         version: the Kubernetes minor, such as `1.36`, which preempts for pod groups in PostFilter.
     """
     plugins: dict[str, Any] = profile.setdefault("plugins", {})
+    if {"name": "*"} in plugins.get("score", {}).get("disabled", ()):
+        del plugins["score"]
     names = builder.sample(("NodeResourcesFit", "PodGroupPodsCount"), 1, 2)
     enabled = [{"name": name, "weight": builder.pick((0, 1, 3, 100))} for name in builder.sample(names, 0, 2)]
     plugins["placementScore"] = {"disabled": [{"name": name} for name in names], "enabled": enabled}
