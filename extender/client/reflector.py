@@ -41,7 +41,7 @@ from extender.client.errors import (
 )
 from extender.client.listwatch import ListWatch, ObjectList, is_served, list_all, read_resource_version
 from extender.client.rate_limit import Backoff, Jitter
-from extender.client.transport import Transport
+from extender.client.transport import MAX_ATTEMPTS, Transport
 from extender.client.watch import IDLE_TIMEOUT, EventType, WatchEvent, watch
 from extender.event_loop.turn_budget import wait_for_turn
 from extender.logs.klog import verbosity
@@ -144,6 +144,7 @@ class Reflector(Generic[T]):
     _min_retry_seconds: float = 0.0
     _last_failure: float = float("-inf")
     _last_outage: float = float("-inf")
+    _retry_after_count: int = 0
 
     def compute_staleness(self, now: float) -> float:
         """Return the seconds since the server's last response; infinity before the first."""
@@ -190,12 +191,14 @@ class Reflector(Generic[T]):
                 await asyncio.sleep(wait)
 
     def _compute_delay(self, error: ApiError, backoff: Backoff) -> float:
-        """Return the seconds until the next attempt.
+        """Return the seconds until the next attempt. The server may choose ten of them, then *backoff* chooses one.
 
         Source: client-go/rest/request.go, Request.Watch; client-go/rest/with_retry.go, withRetry.IsNextRetry (1.36).
         """
-        if error.retry_after is not None:
+        self._retry_after_count += 1
+        if error.retry_after is not None and self._retry_after_count < MAX_ATTEMPTS:
             return error.retry_after * (1.0 + self.jitter()) or Backoff.INITIAL_SECONDS
+        self._retry_after_count = 0
         return backoff.compute_next_delay(self.clock.monotonic())
 
     def _is_server_failure(self, error: ApiError) -> bool:
@@ -264,7 +267,7 @@ class Reflector(Generic[T]):
         self.last_contact = self.clock.monotonic()
         if self.last_error:
             self.recovered_at = self.last_contact
-        self.last_error, self.forbidden = "", False
+        self.last_error, self.forbidden, self._retry_after_count = "", False, 0
 
     async def _list(self) -> bool:
         """List the objects and deliver them; return False if the API server does not serve the optional kind."""

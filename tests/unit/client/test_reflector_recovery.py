@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from random import Random
 from typing import Any, NoReturn
 
@@ -359,5 +360,22 @@ def test_a_permission_that_is_missing_for_minutes_is_not_requested_again_early()
                 reflector.transport.recovery.record_success()
                 await asyncio.sleep(0.1)
                 assert len(server.requests_to(PODS)) == count
+
+    run(main())
+
+
+def test_a_watch_that_is_rejected_again_and_again_backs_off_after_ten_retries() -> None:
+    """Source: client-go/rest/with_retry.go, withRetry.IsNextRetry (1.36)."""
+
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            busy = failure_reply(429, headers={"Retry-After": "1"})
+            server.respond(PODS, list_reply(20), *[busy] * 300)
+            async with run_reflector(server):
+                await asyncio.sleep(300)
+            times = [request.at for request in server.requests_to(PODS)[1:]]
+            waits = [round(later - earlier, 1) for earlier, later in pairwise(times)]
+            back_offs = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0]
+            assert waits[:77] == [wait for back_off in back_offs for wait in [*[1.0] * 10, back_off]]
 
     run(main())
