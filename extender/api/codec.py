@@ -94,8 +94,10 @@ def decode(data: bytes | bytearray, target_type: type[T], *, max_second_attempt:
     return decoded_object
 
 
-def decode_raw_parts(data: bytes, target_type: type[T]) -> T:
-    """Decode JSON to a type with raw parts, however deeply they are nested. See `decode_raw_part`.
+def decode_deeply_nested(data: bytes, target_type: type[T]) -> T:
+    """Decode JSON in which unknown fields and raw parts may be nested deeply; for raw parts see `decode_raw_part`.
+
+    Fields of type `Any` are not supported.
 
     Raises:
         DecodeError: as `decode`.
@@ -109,7 +111,7 @@ def decode_raw_parts(data: bytes, target_type: type[T]) -> T:
 
 
 def decode_raw_part(data: bytes, target_type: type[T]) -> T:
-    """Decode a raw part from `decode_raw_parts`. Unknown fields may be nested deeply.
+    """Decode a raw part from `decode_deeply_nested`. Unknown fields may be nested deeply.
 
     Raises:
         DecodeError: as `decode`, or a field is nested too deeply.

@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from extender.api.codec import DecodeError, decode_raw_part, decode_raw_parts
+from extender.api.codec import DecodeError, decode_deeply_nested, decode_raw_part
 from extender.api.kinds.meta import KubernetesObject, KubernetesStruct
 from extender.client.connections import read_body
 from extender.client.errors import ApiError, GoneError, InvalidResponseError, NotFoundError, ResponseTooLargeError
@@ -274,7 +274,7 @@ class _PageCheck:
 
 def _decode_list_meta(body: bytes, list_watch: ListWatch[T]) -> _ListMeta:
     try:
-        list_meta = decode_raw_parts(body, _ListMetadataOnly).metadata
+        list_meta = decode_deeply_nested(body, _ListMetadataOnly).metadata
     except DecodeError as error:
         raise InvalidResponseError(f"a page of a list of {list_watch.kind.__name__} cannot be read: {error}") from error
     if not list_meta.resource_version:
@@ -295,7 +295,7 @@ def _decode_page(body: bytes, list_watch: ListWatch[T]) -> tuple[tuple[T, ...], 
 def _decode_page_by_item(body: bytes, list_watch: ListWatch[T]) -> tuple[tuple[T, ...], int]:
     """Decode a page object by object. Leave out objects that our types cannot represent, or nested too deeply."""
     try:
-        page = decode_raw_parts(body, _RawPage)
+        page = decode_deeply_nested(body, _RawPage)
     except DecodeError as error:
         raise InvalidResponseError(f"a page of a list of {list_watch.kind.__name__} cannot be read: {error}") from error
     items = []

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from extender.api.codec import DecodeError, decode, decode_raw_part, decode_raw_parts
+from extender.api.codec import DecodeError, decode, decode_deeply_nested, decode_raw_part
 from extender.api.kinds.meta import KubernetesObject
 from extender.client.connections import pause_reading
 from extender.client.errors import ApiError, ApiStatus, InvalidResponseError, UnreachableError, make_error_from_status
@@ -196,7 +196,7 @@ def _decode_event_by_field(line: bytes, list_watch: ListWatch[T]) -> WatchEvent[
     """Decode an event field by field, with Go's nulls; for events that `_decode_event` cannot decode in one pass."""
     kind = list_watch.kind
     try:
-        event = decode_raw_parts(line, _RawEvent)
+        event = decode_deeply_nested(line, _RawEvent)
         raw = bytes(event.object)
         if event.type == "ERROR":
             raise make_error_from_status(decode(raw, ApiStatus))

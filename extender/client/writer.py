@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from extender.api.codec import DecodeError, decode
+from extender.api.codec import DecodeError, decode_deeply_nested
 from extender.api.kinds.pod import Pod
 from extender.client.errors import (
     ApiError,
@@ -327,7 +327,8 @@ class Writer:
     async def _read_outcome(self, binding: "_PodBinding") -> BindOutcome:
         """Read the pod to find the outcome."""
         try:
-            pod = decode(await self.get("Pod", binding.namespace, binding.name, timeout=BIND_TIMEOUT), Pod)
+            body = await self.get("Pod", binding.namespace, binding.name, timeout=BIND_TIMEOUT)
+            pod = decode_deeply_nested(body, Pod)
         except NotFoundError:
             return BindOutcome.POD_GONE
         except (ApiError, DecodeError):

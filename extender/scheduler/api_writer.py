@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Final
 
-from extender.api.codec import DecodeError, decode
+from extender.api.codec import DecodeError, decode_deeply_nested
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import Group
@@ -56,7 +56,7 @@ def _get_resource_version(body: bytes) -> str:
         InvalidResponseError: the response is no object of the API server, but a page of a proxy, for example.
     """
     try:
-        if version := decode(body, KubernetesObject).metadata.resource_version:
+        if version := decode_deeply_nested(body, KubernetesObject).metadata.resource_version:
             return version
     except DecodeError as error:
         raise InvalidResponseError(f"the response is no object: {error}") from error

@@ -221,7 +221,7 @@ def test_invalid_json_with_zero_bytes_is_not_changed() -> None:
 def test_only_the_values_below_500_levels_are_replaced(brackets: tuple[bytes, bytes]) -> None:
     opening, closing = brackets
     data = b'{"a":' + opening * 5_000 + b"1" + closing * 5_000 + b',"b":[{"c":"}]"},2]}'
-    decoded = codec.decode_raw_parts(data, dict[str, Any])
+    decoded = codec.decode_deeply_nested(data, dict[str, Any])
     assert decoded["b"] == [{"c": "}]"}, 2]
     value, depth = decoded["a"], 1
     while not isinstance(value, str):
@@ -233,4 +233,4 @@ def test_only_the_values_below_500_levels_are_replaced(brackets: tuple[bytes, by
 def test_deep_values_that_do_not_end_are_an_error() -> None:
     for data in (b"[" * 2_000, b"[" * 2_000 + b"]" * 3_000, b"]" * 2_000):
         with pytest.raises(DecodeError):
-            codec.decode_raw_parts(data, list[Any])
+            codec.decode_deeply_nested(data, list[Any])

@@ -1,6 +1,7 @@
 """Writes, and bindings that are rejected or whose response is lost."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -77,6 +78,13 @@ def test_after_a_response_to_a_binding_that_is_no_status_the_pod_is_read(body: b
     not_bound = Reply(body=make_pod("a", 2))
     result, bodies, _ = bind_pod((BIND, Reply(200, body)), (GET, not_bound), (BIND, Reply(201)))
     assert (result, len(bodies)) == (BindOutcome.BOUND, 2)
+
+
+def test_the_outcome_is_read_from_a_pod_with_deeply_nested_managed_fields() -> None:
+    pod = json.dumps(make_pod("a", 2, node="n1")).encode()
+    deep_pod = pod.replace(b'{"', b'{"managedFields":' + b"[" * 5_000 + b"]" * 5_000 + b',"')
+    result, bodies, _ = bind_pod((BIND, CUT), (GET, Reply(body=deep_pod)))
+    assert (result, len(bodies)) == (BindOutcome.BOUND, 1)
 
 
 def test_a_response_that_is_no_pod_does_not_settle_a_binding() -> None:

@@ -13,7 +13,7 @@ from extender.client.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from extender.client.writer import BindOutcome
 from extender.framework.api_plan import ApiCall
 from extender.plugins.default_binder import DefaultBinder
-from extender.scheduler.api_writer import ApiWriter, EventRecorder, PodEvent
+from extender.scheduler.api_writer import ApiWriter, EventRecorder, PodEvent, _get_resource_version
 from extender.scheduler.status_patches import make_delete_call, make_nomination_patch
 from tests.build import make_cluster, make_pod
 from tests.unit.client.virtual_time import run as run_virtually
@@ -272,3 +272,8 @@ def test_an_event_about_a_victim_is_recorded_for_the_preemptors_scheduler() -> N
     assert event.type == "Normal"
     assert event.related is not None
     assert event.related.name == "high"
+
+
+def test_the_resource_version_of_an_object_with_deeply_nested_managed_fields_is_read() -> None:
+    managed_fields = b"[" * 5_000 + b"]" * 5_000
+    assert _get_resource_version(b'{"metadata":{"resourceVersion":"7","managedFields":%b}}' % managed_fields) == "7"
