@@ -51,7 +51,7 @@ def write_plots(runs: Sequence[Run], directory: Path) -> list[Path]:
     There is at least one run. The directory is created if it does not exist.
 
     Raises:
-        OSError: a file cannot be written.
+        OSError: a file cannot be written. The error names it.
     """
     from matplotlib import rc_context  # noqa: PLC0415 (optional, and its import takes a second)
 
@@ -67,9 +67,23 @@ def write_plots(runs: Sequence[Run], directory: Path) -> list[Path]:
         with rc_context({"svg.hashsalt": name, "font.size": 9}):
             figure = _make_figure()
             draw(figure, runs)
-            figure.savefig(path, format="svg", metadata={"Date": None})
+            _save(figure, path)
         paths.append(path)
     return paths
+
+
+def _save(figure: "Figure", path: Path) -> None:
+    """Write *figure*; if the disk is full, no part of it is left.
+
+    Raises:
+        OSError: the file cannot be written. The error names it.
+    """
+    try:
+        figure.savefig(path, format="svg", metadata={"Date": None})
+    except OSError as error:
+        if error.filename is None:  # it was opened, and a part may be written
+            path.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _make_figure() -> "Figure":

@@ -54,6 +54,15 @@ def test_equal_runs_give_equal_files(tmp_path: Path) -> None:
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_an_error_with_the_file_and_leaves_no_part_of_a_plot(tmp_path: Path) -> None:
+    (tmp_path / "waiting.svg").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        write_plots(RUNS, tmp_path)
+    assert caught.value.filename == str(tmp_path / "waiting.svg")
+    assert [path.name for path in tmp_path.iterdir()] == ["allocation.svg"]
+
+
 def test_without_matplotlib_the_package_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plots, "find_spec", {"matplotlib": None}.get)
     with pytest.raises(MatplotlibMissingError, match=r"pip install 'kube-scheduler-extender\[plots\]'"):
