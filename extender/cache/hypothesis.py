@@ -82,10 +82,15 @@ class Hypothesis:
     def remove_pod(self, pod: AssignedPodInfo, *, keep_in_group: bool = False) -> None:
         """Remove *pod* from its node, and from its group unless *keep_in_group* is set.
 
+        Its host ports are free then, even if another pod on the node uses them: see `HostPortTable.free_ports`.
+
         Raises:
             KeyError: the pod is not on its node.
         """
-        self._tables.remove_pod(pod, keep_in_group=keep_in_group)
+        tables = self._tables
+        tables.remove_pod(pod, keep_in_group=keep_in_group)
+        if pod.signature.host_ports and pod.node_name in tables.nodes.row_by_name:
+            tables.host_ports.free_ports(tables.nodes.row_by_name[pod.node_name], pod.signature.host_ports)
 
     def restore_pod(self, pod: AssignedPodInfo) -> None:
         """Add a removed pod to its node again."""

@@ -42,6 +42,20 @@ def test_a_removed_pod_can_be_restored() -> None:
     assert pod_names(hypothesis.snapshot()) == [["a"]]
 
 
+def test_the_ports_of_a_removed_pod_are_free_even_if_another_pod_uses_them() -> None:
+    """Source: kube-scheduler/framework/types.go, HostPortInfo.Remove (1.37)."""
+    spec = {"containers": [{"name": "app", "ports": [{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}]}]}
+    snapshot = make_cluster(make_node("n"), *(make_pod(name, node="n", spec=spec) for name in "ab")).snapshot()
+    hypothesis = Hypothesis(snapshot)
+    removed_pod = snapshot.assigned_pods()[0]
+    ports = removed_pod.signature.host_ports
+
+    hypothesis.remove_pod(removed_pod)
+
+    assert hypothesis.snapshot().tables.host_ports.find_conflicting_rows(ports) == set()
+    assert snapshot.tables.host_ports.find_conflicting_rows(ports) == {0}
+
+
 def test_the_images_of_all_nodes_are_forgotten_in_the_copy_only() -> None:
     snapshot = make_cluster(make_node("n", images=[{"names": ["web:v1"], "sizeBytes": 5}])).snapshot()
     hypothesis = Hypothesis(snapshot)
