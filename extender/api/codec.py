@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
+import numpy as np
 from msgspec import inspect
 
 T = TypeVar("T")
@@ -29,7 +30,13 @@ _DEEP_VALUE: Final = f'"nested too deeply {secrets.token_hex()}"'.encode()
 _MAX_DEPTH: Final = 500
 """Levels of JSON that can be decoded at each depth of Python's stack. The API server allows 10,000."""
 
-_STRINGS_AND_BRACKETS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[{]+|[\]}]+', re.DOTALL)
+_DEPTH_STEPS: Final = np.zeros(256, np.int8)
+"""The change of the depth at each byte outside of strings."""
+_DEPTH_STEPS[list(b"[{")] = 1
+_DEPTH_STEPS[list(b"]}")] = -1
+
+_SCANNED_BYTES: Final = 1 << 20
+"""Bytes of JSON whose depths are computed at once."""
 
 _LONE_SURROGATE: Final = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -123,17 +130,20 @@ def decode_raw_part(data: bytes, target_type: type[T]) -> T:
 
 
 def _replace_deep_values(data: bytes) -> bytes:
-    parts, segment_start, depth = list[bytes](), 0, 0
-    for match in _STRINGS_AND_BRACKETS.finditer(data):
-        start, end = match.span()
-        if data[start] in b"[{":
-            if depth <= _MAX_DEPTH < depth + end - start:
-                parts += data[segment_start : start + _MAX_DEPTH - depth], _DEEP_VALUE
-            depth += end - start
-        elif data[start] in b"]}":
-            if depth - (end - start) <= _MAX_DEPTH < depth:
-                segment_start = start + depth - _MAX_DEPTH
-            depth -= end - start
+    """Return *data* with `_DEEP_VALUE` for each value below `_MAX_DEPTH` levels. It takes 30 ns for a byte."""
+    text = data.replace(rb"\\", b"  ").replace(rb"\"", b"  ")  # quotes that remain begin or end a string
+    parts, segment_start, depth, quote_count = list[bytes](), 0, 0, 0
+    for start in range(0, len(text), _SCANNED_BYTES):
+        chunk = np.frombuffer(text, np.uint8, min(_SCANNED_BYTES, len(text) - start), start)
+        quote_counts = np.cumsum(chunk == ord('"'), dtype=np.int32) + quote_count
+        steps = np.where(quote_counts % 2, 0, _DEPTH_STEPS[chunk])
+        depths = np.cumsum(steps, dtype=np.int32) + depth
+        depth, quote_count = int(depths[-1]), int(quote_counts[-1])
+        for index in np.flatnonzero((steps != 0) & (depths - (steps == 1) == _MAX_DEPTH)).tolist():
+            if steps[index] == 1:
+                parts += data[segment_start : start + index], _DEEP_VALUE
+            else:
+                segment_start = start + index + 1
     return b"".join((*parts, data[segment_start:]))
 
 

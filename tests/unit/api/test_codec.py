@@ -217,8 +217,12 @@ def test_invalid_json_with_zero_bytes_is_not_changed() -> None:
     assert codec.replace_lone_surrogates(b'"\\ud83d\0"') == b'"\\ud83d\0"'
 
 
+@pytest.mark.parametrize("scanned_bytes", [1 << 20, 7])
 @pytest.mark.parametrize("brackets", [(b"[", b"]"), (b'{"]":', b"}"), (b'[{"\\"[":', b"}]")])
-def test_only_the_values_below_500_levels_are_replaced(brackets: tuple[bytes, bytes]) -> None:
+def test_only_the_values_below_500_levels_are_replaced(
+    brackets: tuple[bytes, bytes], scanned_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codec, "_SCANNED_BYTES", scanned_bytes)
     opening, closing = brackets
     data = b'{"a":' + opening * 5_000 + b"1" + closing * 5_000 + b',"b":[{"c":"}]"},2]}'
     decoded = codec.decode_deeply_nested(data, dict[str, Any])
