@@ -1,8 +1,9 @@
 """Pods per second that are scheduled in one process, with all nodes scored: one JSON line per workload.
 
-    python tests/bench/core.py [--nodes 5000] [--init 2000] [--measure 2000] [WORKLOAD ...]
+    python tests/bench/core.py [--nodes 5000] [--init 2000] [--measure 2000] [--nominated 0] [WORKLOAD ...]
 
-Each pod is compiled, scheduled and assumed as in the standalone scheduler, without informers and bindings.
+Each pod is compiled, scheduled and assumed as in the standalone scheduler, without informers and bindings. With
+`--nominated`, preemptors of higher priority wait for as many nodes meanwhile.
 """
 
 import argparse
@@ -15,6 +16,8 @@ from pathlib import Path
 from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from msgspec.structs import replace
 
 from extender.api.kinds.pod import Pod
 from extender.app import wiring
@@ -42,7 +45,9 @@ def schedule_pods(cache: Cache, pods: list[Pod], profile: Profile, runtime: Plug
     return scheduled
 
 
-def measure(workload: str, nodes: int, init: int, count: int, *, cache_results: bool = True) -> dict[str, object]:
+def measure(
+    workload: str, nodes: int, init: int, count: int, *, nominated: int = 0, cache_results: bool = True
+) -> dict[str, object]:
     """Run a workload once on a new cluster."""
     profile = wiring.build_setup().first_profile
     runtime = wiring.make_runtime(cache_results=cache_results)
@@ -51,6 +56,10 @@ def measure(workload: str, nodes: int, init: int, count: int, *, cache_results: 
     for number in range(nodes):
         cache.add_or_update_node(make_node(number))
     schedule_pods(cache, make_pods(workload, init, "init"), profile, runtime, rng)
+    for number, pod in enumerate(make_pods("basic", nominated, "nominated")):
+        preemptor = replace(pod, spec=replace(pod.spec, priority=1))
+        cache.add_or_update_pod(preemptor)
+        cache.nominate(preemptor, f"node-{number}")
     pods_to_schedule = make_pods(workload, count, "measure")
     gc_tuning.freeze_heap()
     started, cpu_start = time.perf_counter(), time.process_time()
@@ -62,6 +71,7 @@ def measure(workload: str, nodes: int, init: int, count: int, *, cache_results: 
         "nodes": nodes,
         "init": init,
         "measure": count,
+        "nominated": nominated,
         "placed": scheduled,
         "seconds": round(seconds, 3),
         "pods_per_s": round(count / seconds),
@@ -78,15 +88,15 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--init", type=int, default=2000, help="pods scheduled before the measurement (2000)")
     parser.add_argument("--measure", type=int, default=2000, help="pods scheduled in the measurement (2000)")
+    parser.add_argument("--nominated", type=int, default=0, help="pods that are nominated for a node each (0)")
     parser.add_argument("--no-cache", action="store_true", help="run every plugin on every node for every pod")
     args = parser.parse_args()
     gc_tuning.set_gc_thresholds()
     check_names(parser, "workload", args.workloads, SPECS)
     for workload in args.workloads or SPECS:
-        print(
-            json.dumps(measure(workload, args.nodes, args.init, args.measure, cache_results=not args.no_cache)),
-            flush=True,
-        )
+        sizes = args.nodes, args.init, args.measure
+        line = measure(workload, *sizes, nominated=args.nominated, cache_results=not args.no_cache)
+        print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":
