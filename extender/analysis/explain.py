@@ -100,9 +100,10 @@ class PodReport:
     def to_line(self) -> str:
         """Return the first sentence of the report, with the pod in front, as one line."""
         first, second = self.to_text().splitlines()[:2]
-        note = "; its pod group waits" if self.pod_group_outcome and self.pod_group_outcome.message else ""
-        best_nodes = list_best_node_names(self.explanation)
-        if best_nodes and self.fits and self.assigned_node is None:
+        group, best_nodes, note = self.pod_group_outcome, list_best_node_names(self.explanation), ""
+        if group is not None:
+            note = "; its pod group waits" if group.message else f"; goes to {group.node} with its pod group"
+        elif best_nodes and self.fits and self.assigned_node is None:
             note = f", best on {join_first(best_nodes)}"
         if self.missing_kinds:
             note += f" (not recorded: {', '.join(map(get_plural, self.missing_kinds))})"

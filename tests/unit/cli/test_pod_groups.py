@@ -52,6 +52,17 @@ def test_an_explanation_includes_the_pod_group(extender: Command) -> None:
     assert json.loads(out)["pods"]["default/a"]["podGroup"] is None
 
 
+def test_the_one_line_report_of_a_member_names_the_node_to_which_it_goes_with_its_group(extender: Command) -> None:
+    other_node = GANG.partition("---")[0].replace("n1", "n2")
+    flags = ("--feature-gates", GATES, *RELEASE, "--brief")
+    _, out, _ = extender("explain", "-f", "-", *flags, stdin=f"{other_node}---\n{GANG}")
+    lines = out.splitlines()
+    assert [f"default/{pod}: fits on 2 of 2 nodes; goes to {{}} with its pod group" for pod in "ab"] == [
+        line.replace("n1", "{}").replace("n2", "{}") for line in lines
+    ]
+    assert {line.partition("goes to ")[2].split()[0] for line in lines} == {"n1", "n2"}
+
+
 def test_an_explanation_in_1_37_says_how_many_members_fit(extender: Command) -> None:
     flags = ("--feature-gates", "GenericWorkload=true", "--emulated-version", "1.37")
     group = GANG.replace("v1alpha2", "v1beta1")
