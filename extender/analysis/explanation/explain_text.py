@@ -16,6 +16,7 @@ from extender.analysis.text_table import format_count, format_table, join_first
 from extender.api.kinds.meta import find_condition
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from extender.basics.input_limits import shorten
 from extender.cache.snapshot import Snapshot
 from extender.cycle.explain_pod import PodExplanation
 from extender.cycle.score import Ranking
@@ -161,7 +162,8 @@ def _format_last_message(pod: Pod) -> list[str]:
     condition = find_condition(pod.status.conditions, "PodScheduled")
     if condition is None or condition.status != "False" or not condition.message:
         return []
-    return [f"  its scheduler's last message ({condition.reason}): {' '.join(condition.message.split())}"]
+    reason = f" ({condition.reason})" if condition.reason else ""
+    return [f"  its scheduler's last message{reason}: {shorten(' '.join(condition.message.split()))}"]
 
 
 def _sort_positions_by_score(explanation: PodExplanation, ranking: Ranking) -> list[int]:

@@ -264,18 +264,30 @@ def test_a_tie_between_all_nodes_is_reported(recording: Recording) -> None:
     )
 
 
-def test_a_pod_that_fits_has_the_last_message_of_its_scheduler(tmp_path: Path) -> None:
-    condition = (
-        'conditions: [{type: PodScheduled, status: "%s", reason: SchedulerError, message: "running PreBind\\nfailed"}]'
-    )
-    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: failed}\nspec: {containers: [{name: a}]}\nstatus: {%s}\n"
-    texts = []
-    for status in ("False", "True"):
-        file = tmp_path / f"{status}.yaml"
-        file.write_text(f"{CLUSTER}---\n{pod % (condition % status)}")
-        (report,) = explain(read_recording([str(file)]), "failed", config=make_config())
-        texts.append(report.to_text().splitlines()[3:])
-    assert texts == [["  its scheduler's last message (SchedulerError): running PreBind failed"], []]
+@pytest.mark.parametrize(
+    ("condition", "lines"),
+    [
+        (
+            'status: "False", reason: SchedulerError, message: "running PreBind\\nfailed"',
+            ["  its scheduler's last message (SchedulerError): running PreBind failed"],
+        ),
+        (
+            f'status: "False", message: {"x" * 1_500_000}',
+            [f"  its scheduler's last message: {'x' * 1000}... (1500000 characters)"],
+        ),
+        ('status: "True", message: bound', []),
+    ],
+    ids=["a failed binding", "a long message without a reason", "no failure"],
+)
+def test_a_pod_that_fits_has_the_last_message_of_its_scheduler(
+    tmp_path: Path, condition: str, lines: list[str]
+) -> None:
+    status = f"status: {{conditions: [{{type: PodScheduled, {condition}}}]}}"
+    pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: failed}}\nspec: {{containers: [{{name: a}}]}}\n{status}\n"
+    file = tmp_path / "cluster.yaml"
+    file.write_text(f"{CLUSTER}---\n{pod}")
+    (report,) = explain(read_recording([str(file)]), "failed", config=make_config())
+    assert report.to_text().splitlines()[3:] == lines
 
 
 def test_nodes_with_equal_results_share_one_object(recording: Recording) -> None:
