@@ -270,7 +270,7 @@ def _restrict_results(filter_results: FilterResults, mask: BoolArray) -> FilterR
 
 
 def _find_nominated_pods_by_row(inputs: DryRunInputs, rows: IntArray) -> dict[int, list[AssignedPodInfo]]:
-    """Return, by row, the nominated pods of at least the priority of the preemptor.
+    """Return, by row, the nominated pods that count for the pod to schedule.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPluginsWithNominatedPods (1.36).
     """
