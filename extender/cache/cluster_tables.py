@@ -289,9 +289,8 @@ class ClusterTables:
         """Add pods of *batch* to their nodes (*sign* 1) or remove them (-1), in the tables that Filter plugins read.
 
         `selector_counts` and `affinity_terms`, which PreFilter plugins read, are not updated. `pods_by_node` is updated
-        when it is next read, since most plugins read only columns. Removing a pod frees its host ports, even if another
-        pod on the node uses them: see `HostPortTable.free_ports`. *indices* are distinct indices of *batch*, int64. The
-        nodes of the pods are in the node table, and pods to remove are on them.
+        when it is next read, since most plugins read only columns. *indices* are distinct indices of *batch*, int64.
+        The nodes of the pods are in the node table, and pods to remove are on them.
         """
         if not len(indices):
             return
@@ -312,7 +311,7 @@ class ClusterTables:
             else ()
         ):
             pod, row = batch.pods[index], int(batch.rows[index])
-            (self.host_ports.add if sign > 0 else self.host_ports.free_ports)(row, pod.signature.host_ports)
+            (self.host_ports.add if sign > 0 else self.host_ports.remove)(row, pod.signature.host_ports)
             self.volume_uses.add_or_remove(pod.pod, pod.signature.volume_uses, row, sign)
             if pod.signature.uses_node_allocatable_claims:
                 self.claim_uses.add_or_remove(pod.pod, pod.uid, row, sign)

@@ -82,15 +82,21 @@ class Hypothesis:
     def remove_pod(self, pod: AssignedPodInfo, *, keep_in_group: bool = False) -> None:
         """Remove *pod* from its node, and from its group unless *keep_in_group* is set.
 
-        Its host ports are free then, even if another pod on the node uses them: see `HostPortTable.free_ports`.
+        Raises:
+            KeyError: the pod is not on its node.
+        """
+        self._tables.remove_pod(pod, keep_in_group=keep_in_group)
+
+    def evict_pod(self, pod: AssignedPodInfo, *, keep_in_group: bool = False) -> None:
+        """Remove a potential victim, as `remove_pod`. Its ports are free then: see `HostPortTable.free_ports`.
 
         Raises:
             KeyError: the pod is not on its node.
         """
-        tables = self._tables
-        tables.remove_pod(pod, keep_in_group=keep_in_group)
-        if pod.signature.host_ports and pod.node_name in tables.nodes.row_by_name:
-            tables.host_ports.free_ports(tables.nodes.row_by_name[pod.node_name], pod.signature.host_ports)
+        self.remove_pod(pod, keep_in_group=keep_in_group)
+        row = self._tables.nodes.row_by_name.get(pod.node_name)
+        if row is not None:
+            self._tables.host_ports.free_ports(row, pod.signature.host_ports)
 
     def restore_pod(self, pod: AssignedPodInfo) -> None:
         """Add a removed pod to its node again."""
@@ -99,6 +105,13 @@ class Hypothesis:
     def remove_pods(self, batch: PodBatch, indices: IntArray) -> None:
         """Remove pods of *batch* from their nodes. Only the tables of `ClusterTables.add_or_remove_pods` change."""
         self._tables.add_or_remove_pods(batch, indices, -1)
+
+    def evict_pods(self, batch: PodBatch, indices: IntArray) -> None:
+        """Remove potential victims, as `remove_pods`. Their ports are free then: see `HostPortTable.free_ports`."""
+        self.remove_pods(batch, indices)
+        if batch.indices_with_ports_volumes_or_claims:
+            for index in batch.indices_with_ports_volumes_or_claims.intersection(indices.tolist()):
+                self._tables.host_ports.free_ports(int(batch.rows[index]), batch.pods[index].signature.host_ports)
 
     def restore_pods(self, batch: PodBatch, indices: IntArray) -> None:
         """Add removed pods of *batch* again. Only the tables of `ClusterTables.add_or_remove_pods` change."""

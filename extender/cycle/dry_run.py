@@ -131,7 +131,7 @@ class DryRun:
 
     def remove_pods(self, indices: IntArray) -> None:
         """Remove the pods at *indices* of `batch` from their nodes."""
-        self._hypothesis.remove_pods(self.batch, indices)
+        self._hypothesis.evict_pods(self.batch, indices)
         self._count_deltas[indices] -= 1
         self._update_states(indices, adding=False)
 

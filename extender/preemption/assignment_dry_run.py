@@ -66,7 +66,7 @@ class AssignmentDryRun:
             PluginError: a plugin failed to update its state.
         """
         for pod in pods:
-            self._hypothesis.remove_pod(pod)
+            self._hypothesis.evict_pod(pod)
             self._update_all_states(pod, adding=False)
 
     def restore_pods(self, pods: Iterable[AssignedPodInfo]) -> None:

@@ -100,7 +100,7 @@ def preempt_for_pod_group(
 def _remove_unit(hypothesis: Hypothesis, unit: PreemptionUnit) -> None:
     for pod in unit.pods:
         # kube-scheduler changes only the nodes: a removed member still counts in its group.
-        hypothesis.remove_pod(pod, keep_in_group=True)
+        hypothesis.evict_pod(pod, keep_in_group=True)
 
 
 # -- since 1.37
@@ -143,7 +143,7 @@ def _evaluate(
         return PodGroupPostFilterResult(unresolvable_status(f"{_PREFIX}{_NO_VICTIMS}"))
     hypothesis = _copy_without_images(attempt.snapshot)
     for pod in _list_pods(units):
-        hypothesis.remove_pod(pod)
+        hypothesis.evict_pod(pod)
     decision = yield hypothesis.snapshot()
     if not decision.status.is_success:
         return PodGroupPostFilterResult(Status(decision.status.code, (f"{_PREFIX}{decision.status.message}",)))

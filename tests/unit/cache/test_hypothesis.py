@@ -1,5 +1,7 @@
 """A hypothesis changes pods, nodes and nominations of a copy; its snapshot and the cache stay as they are."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -42,17 +44,23 @@ def test_a_removed_pod_can_be_restored() -> None:
     assert pod_names(hypothesis.snapshot()) == [["a"]]
 
 
-def test_the_ports_of_a_removed_pod_are_free_even_if_another_pod_uses_them() -> None:
+def test_the_ports_of_an_evicted_pod_are_free_even_if_another_pod_uses_them() -> None:
     """Source: kube-scheduler/framework/types.go, HostPortInfo.Remove (1.37)."""
     spec = {"containers": [{"name": "app", "ports": [{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}]}]}
     snapshot = make_cluster(make_node("n"), *(make_pod(name, node="n", spec=spec) for name in "ab")).snapshot()
-    hypothesis = Hypothesis(snapshot)
-    removed_pod = snapshot.assigned_pods()[0]
-    ports = removed_pod.signature.host_ports
+    pods = snapshot.assigned_pods()
+    ports, batch = pods[0].signature.host_ports, PodBatch(pods, np.zeros(2, dtype=np.int64))
 
-    hypothesis.remove_pod(removed_pod)
+    def find_rows_in_use(change: Callable[[Hypothesis], object]) -> set[int]:
+        hypothesis = Hypothesis(snapshot)
+        change(hypothesis)
+        return hypothesis.snapshot().tables.host_ports.find_conflicting_rows(ports)
 
-    assert hypothesis.snapshot().tables.host_ports.find_conflicting_rows(ports) == set()
+    assert find_rows_in_use(lambda hypothesis: hypothesis.evict_pod(pods[0])) == set()
+    assert find_rows_in_use(lambda hypothesis: hypothesis.evict_pods(batch, np.array([0]))) == set()
+    assert find_rows_in_use(lambda hypothesis: hypothesis.remove_pod(pods[0])) == {0}
+    assert find_rows_in_use(lambda hypothesis: hypothesis.remove_pods(batch, np.array([0]))) == {0}
+    assert find_rows_in_use(lambda hypothesis: hypothesis.remove_pods(batch, np.array([0, 1]))) == set()
     assert snapshot.tables.host_ports.find_conflicting_rows(ports) == {0}
 
 

@@ -79,7 +79,7 @@ def test_removed_pods_can_be_added_again() -> None:
     assert _rows(hypothesis.snapshot()) == _rows(snapshot)
 
 
-def test_removing_one_of_two_pods_with_a_host_port_frees_the_port() -> None:
+def test_evicting_one_of_two_pods_with_a_host_port_frees_the_port() -> None:
     """Upstream has a set of host ports for each node.
 
     Source: kube-scheduler/framework/types.go, HostPortInfo.CheckConflict (1.36).
@@ -89,7 +89,7 @@ def test_removing_one_of_two_pods_with_a_host_port_frees_the_port() -> None:
     ).snapshot()
     batch, hypothesis = _batch(snapshot), Hypothesis(snapshot)
 
-    hypothesis.remove_pods(batch, np.array([0]))
+    hypothesis.evict_pods(batch, np.array([0]))
     assert _rows(hypothesis.snapshot())["ports"] == set()
 
     hypothesis.restore_pods(batch, np.array([0]))

@@ -82,6 +82,15 @@ def test_a_node_that_would_reject_the_pod_now_is_named_with_the_reason() -> None
     )
 
 
+def test_a_node_where_another_pod_uses_the_same_host_port_would_reject_the_pod() -> None:
+    setup = wiring.build_setup()
+    with_port = POD.replace("NODE", "small").replace("{name: a,", "{name: a, ports: [{hostPort: 80}],")
+    other = f"---\n{with_port}".replace("name: web", "name: other")
+    recording = parse_recording((CLUSTER + with_port + other).encode(), "c.yaml")
+    (report,) = explain_pods(recording, ["web"], setup.profiles, setup.profiles, wiring.make_runtime())
+    assert report.to_values()["nodes"]["small"]["firstFailure"]["plugin"] == "NodePorts"
+
+
 def test_a_node_that_no_longer_exists_is_named() -> None:
     assert explain("gone").to_text().splitlines()[1] == "  gone would reject it now: there is no such node"
 
