@@ -166,13 +166,17 @@ def answer_rebalance(loaded: LoadedCluster, pod: str, namespace: str, *, questio
     cluster = loaded.copy_cluster()
     simulator = MoveSimulator(cluster.cache, loaded.profiles, loaded.runtime)
     limits = SearchLimits(max_attempts=_MAX_ATTEMPTS)
+
+    def progress(*_: int) -> None:
+        loaded.check_cancelled()
+
     plan: RebalancePlan
     if question == "for":
-        plan = make_room(simulator, find_target_pods(PodSelection((pod,), namespace), cluster), limits)
+        plan = make_room(simulator, find_target_pods(PodSelection((pod,), namespace), cluster), limits, progress)
     elif question == "empty":
-        plan = empty_nodes(simulator, limits=limits)
+        plan = empty_nodes(simulator, limits=limits, progress=progress)
     else:
-        plan = fix_violations(simulator, limits)
+        plan = fix_violations(simulator, limits, progress)
     note = _make_budget_note(loaded)
     if full:
         return note + dump_yaml(make_answer(AnswerKind.REBALANCE, make_rebalance_values(plan)))

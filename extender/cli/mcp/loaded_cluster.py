@@ -1,6 +1,6 @@
 """The cluster of an MCP server: read once from files, or again from a live cluster when it is too old."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -75,9 +75,10 @@ class LoadedCluster:
         """
         return find_pods((name,), self.recording, list(self.profiles), namespace)
 
-    def explain(self, pod: Pod) -> PodReport:
-        """Explain one pod."""
-        return self.explainer.report_group([pod])
+    def report_group(self, group: Sequence[Pod]) -> PodReport:
+        """Explain the first pod of a group of alike pods, unless the client has cancelled the question."""
+        self.check_cancelled()
+        return self.explainer.report_group(group)
 
 
 @dataclass(slots=True)

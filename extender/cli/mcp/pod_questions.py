@@ -49,7 +49,7 @@ def _group(pods: Sequence[Pod], loaded: LoadedCluster) -> list[list[Pod]]:
 
 
 def _format_reports(loaded: LoadedCluster, groups: Sequence[Sequence[Pod]], *, full: bool) -> str:
-    reports = (loaded.explainer.report_group(group) for group in groups)
+    reports = (loaded.report_group(group) for group in groups)
     if full:
         return dump_yaml({report.explanation.pod.key: report.to_values() for report in reports})
     return "\n".join(report.to_text() + _format_codes(report) for report in reports)
@@ -97,7 +97,7 @@ def answer_all_waiting(loaded: LoadedCluster, namespace: str, page: int) -> str:
 
 
 def _format_group(loaded: LoadedCluster, group: Sequence[Pod]) -> Iterator[str]:
-    report = loaded.explainer.report_group(group)
+    report = loaded.report_group(group)
     others = f" and {len(group) - 1} more like it" if len(group) > 1 else ""
     yield ""
     yield f"{group[0].key}{others}"

@@ -120,15 +120,26 @@ def test_a_change_and_a_count_that_take_too_long_end(monkeypatch: pytest.MonkeyP
         answer_fits(loaded, as_list([pod("new", "1")]), "", "", limit=10, full=False)
 
 
-def test_a_cancelled_change_and_a_cancelled_count_end(loaded: LoadedCluster) -> None:
-    def raise_cancelled() -> None:
-        raise asyncio.CancelledError
+def _raise_cancelled() -> None:
+    raise asyncio.CancelledError
 
-    loaded.check_cancelled = raise_cancelled
+
+def test_a_cancelled_change_and_a_cancelled_count_end(loaded: LoadedCluster) -> None:
+    loaded.check_cancelled = _raise_cancelled
     with pytest.raises(asyncio.CancelledError):
         answer_what_if(loaded, ScenarioFlags(drain=["n1"]), "", full=False)
     with pytest.raises(asyncio.CancelledError):
         answer_fits(loaded, as_list([pod("new", "1")]), "", "", limit=10, full=False)
+
+
+@pytest.mark.parametrize("question", ["for", "empty", "fix"])
+def test_a_cancelled_search_for_a_plan_ends(question: str) -> None:
+    taint = {"key": "broken", "value": "", "effect": "NoSchedule"}
+    pods = pod("a", "3", on="n1"), pod("b", "1", on="n2"), pod("big", "4")
+    loaded = load(node("n1", "4", taints=[taint]), node("n2", "4"), *pods)
+    loaded.check_cancelled = _raise_cancelled
+    with pytest.raises(asyncio.CancelledError):
+        answer_rebalance(loaded, "big", "", question=question, full=False)
 
 
 def test_an_answer_with_evictions_says_that_budgets_are_not_recorded(loaded: LoadedCluster) -> None:

@@ -1,5 +1,8 @@
 """Answers about pods that the puzzles do not cover: groups, namespaces, complete answers and wrong questions."""
 
+import asyncio
+from collections.abc import Callable
+
 import pytest
 import yaml
 
@@ -66,3 +69,22 @@ def test_a_question_about_the_other_kind_of_pod_names_the_right_tool() -> None:
         answer_why_waiting(loaded, "a", "", full=False)
     with pytest.raises(QuestionError, match="b has no node; ask why_waiting"):
         answer_why_here(loaded, "b", "", full=False)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda loaded: answer_all_waiting(loaded, "", 1),
+        lambda loaded: answer_why_waiting(loaded, "waits", "", full=False),
+        lambda loaded: answer_why_here(loaded, "placed", "", full=True),
+    ],
+    ids=["all waiting", "why waiting", "why here"],
+)
+def test_a_cancelled_question_about_pods_ends(ask: Callable[[LoadedCluster], str]) -> None:
+    def raise_cancelled() -> None:
+        raise asyncio.CancelledError
+
+    loaded = load(node("n1", "2"), pod("placed", "1", on="n1"), pod("waits", "4"))
+    loaded.check_cancelled = raise_cancelled
+    with pytest.raises(asyncio.CancelledError):
+        ask(loaded)
