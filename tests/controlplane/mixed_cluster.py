@@ -46,6 +46,14 @@ def _make_node(number: int) -> Manifest:
         for index, image in enumerate(_IMAGES)
         if number % (index + 2) == 0
     ]
+    software = {
+        "architecture": ("amd64", "arm64")[number % 2],
+        "operatingSystem": "linux",
+        "osImage": "Debian GNU/Linux 13",
+        "kernelVersion": "6.12.57",
+        "kubeletVersion": "v1.36.3",
+        "containerRuntimeVersion": "containerd://2.1.4",
+    }
     return {
         "kind": "Node",
         "metadata": {"name": name, "labels": labels},
@@ -54,6 +62,7 @@ def _make_node(number: int) -> Manifest:
             "capacity": capacity,
             "allocatable": capacity,
             "images": images,
+            "nodeInfo": software,
             "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
         },
     }
