@@ -10,8 +10,8 @@ ours, the list is read again. client-go does not notice this.
 
 After a failure the reflector waits 0.8 s, doubled up to 30 s, with jitter. A server that rejects a watch can ask for
 another wait: one that starts says 429, one second. After a single 410 the reflector lists again immediately, because a
-healthy server returns 410 too. The deltas of an object are delivered once and in order. A list
-is delivered only as a whole.
+healthy server returns 410 too. The deltas of an object are delivered once and in order. A list is delivered only as a
+whole.
 
 Source: client-go/tools/cache/reflector.go, Reflector.ListAndWatch; client-go/tools/cache/delta_fifo.go, DeltaFIFO
 (1.36).
