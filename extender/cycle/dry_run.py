@@ -20,11 +20,10 @@ from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
 from extender.cycle.filter import FilterResults
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
-from extender.framework.extension_points import BatchPreFilterExtensions
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import FilterColumn
-from extender.framework.status import Code, Reason, reject_all
+from extender.framework.status import Code
 
 
 def select_nominated_pods(nominated_pods: Iterable[PodInfo], pod: PodInfo) -> list[PodInfo]:
@@ -119,10 +118,8 @@ class DryRun:
                 self._nominated_indices.setdefault(row, []).append(index)
         self._count_deltas: IntArray = np.zeros(len(self.batch), dtype=np.int64)
         plugins = list_plugins_with_extensions(inputs.profile, inputs.pre_filter_run.skipped_plugins)
-        is_batch_by_plugin = {plugin.name: isinstance(plugin, BatchPreFilterExtensions) for plugin in plugins}
-        self._batch_plugins = frozenset(name for name, is_batch in is_batch_by_plugin.items() if is_batch)
         self._states_by_row: dict[str, dict[int, Any]] = {
-            name: {} for name in is_batch_by_plugin.keys() - self._batch_plugins
+            plugin.name: {} for plugin in plugins if plugin.name not in inputs.profile.batch_extension_names
         }
         self.nominated_rows: IntArray = np.array(list(self._nominated_indices), dtype=np.int64)
         self.errors: dict[int, PluginError] = {}
@@ -250,13 +247,13 @@ class DryRun:
         """Write the rejections of the nodes of *view*, which are at *positions* of the column."""
         runner, pod = self._inputs.runtime.runner, self._inputs.pod
         try:
-            if plugin.name in self._batch_plugins:
+            if plugin.name in self._inputs.profile.batch_extension_names:
                 point = "RemovePod" if (self._count_deltas < 0).any() else "AddPod"
                 changes = self.batch, self._count_deltas
                 state = self._call(plugin, point, plugin.apply_pod_changes, pod, *changes, view.snapshot, state)
             rejections = runner.filter(plugin, pod, view, state)
         except PluginError as error:
-            rejections = reject_all(len(positions), Reason(error.detail, Code.ERROR))
+            rejections = error.reject_all(len(positions))
         column.write(positions, rejections)
 
 

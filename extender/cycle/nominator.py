@@ -20,7 +20,7 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import FilterColumn
-from extender.framework.status import Code, Reason, Rejection, reject_all
+from extender.framework.status import Rejection
 
 _NO_ROWS: Final[IntArray] = np.empty(0, dtype=np.int64)
 
@@ -42,14 +42,9 @@ def run_filters_with_nominated_pods(
     filter_results = run_filters(pod, snapshot, profile, runtime, pre_filter_run, all_filters=all_filters)
     if not snapshot.nominated_pods_by_node:
         return filter_results
-    nominated_rows = [snapshot.row(name) for name in snapshot.nominated_pods_by_node]
-    rows = np.array([row for row in nominated_rows if row is not None], dtype=np.int64)
-    rows = rows[filter_results.evaluated_mask[rows]]
-    if not len(rows):
-        return filter_results
     inputs = DryRunInputs(pod, snapshot, profile, runtime, pre_filter_run)
-    dry_run = DryRun(inputs, rows, PodBatch((), _NO_ROWS))
-    rows = dry_run.nominated_rows  # those with pods that count
+    dry_run = DryRun(inputs, np.flatnonzero(filter_results.evaluated_mask), PodBatch((), _NO_ROWS))
+    rows = dry_run.nominated_rows
     if not len(rows):
         return filter_results
     nominated_results = dry_run.run_filters_with_nominated(rows, all_filters=True)
@@ -69,5 +64,5 @@ def run_filters_with_nominated_pods(
         rejections = (Rejection(mask[is_rejected], reason) for reason, mask in column.masks_by_reason.items())
         columns[name].write(rows[is_rejected], tuple(rejections))
     for row, error in dry_run.errors.items():
-        columns[error.plugin].write(np.array([row]), reject_all(1, Reason(error.detail, Code.ERROR)))
+        columns[error.plugin].write(np.array([row]), error.reject_all(1))
     return FilterResults(filter_results.evaluated_mask, columns)

@@ -20,7 +20,7 @@ from extender.framework.extension_points import (
 from extender.framework.normalize import MAX_SCORE
 from extender.framework.observer import ObservedEvent, PluginObserver
 from extender.framework.plugin_errors import format_exception, get_defining_module, plugin_exceptions
-from extender.framework.status import Code, Reason, Rejection, Status
+from extender.framework.status import Code, Reason, Rejection, Status, reject_all
 
 T = TypeVar("T")
 
@@ -64,6 +64,10 @@ class PluginError(Exception):
         frameworkImpl.RunFilterPlugins, frameworkImpl.RunPreScorePlugins (1.36).
         """
         return Status(Code.ERROR, (str(self),), self.plugin)
+
+    def reject_all(self, count: int) -> tuple[Rejection, ...]:
+        """Reject all of *count* nodes with the error as the reason."""
+        return reject_all(count, Reason(self.detail, Code.ERROR))
 
 
 _REJECTION_CODES = frozenset((Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING, Code.ERROR))

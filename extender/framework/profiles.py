@@ -10,6 +10,7 @@ from extender.config.feature_gates import FeatureGates
 from extender.config.releases import Release
 from extender.framework.extension_points import (
     AssumeExtensions,
+    BatchPreFilterExtensions,
     Bind,
     Filter,
     Permit,
@@ -90,6 +91,7 @@ class Profile:
         placement_feasible_plugins: the plugins that decide after each member whether a pod group can be scheduled.
         gates: the feature gates of the emulated release.
         pre_filter_extensions: the plugins in `pre_filter_plugins` with `PreFilterExtensions`.
+        batch_extension_names: the names of those of them with `BatchPreFilterExtensions`.
         pre_filter_state_readers: the name of each Score plugin that gets the state of PreFilter, because it has no
             PreScore or has the attribute `scores_from_pre_filter`; and whether its PreScore runs.
 
@@ -120,12 +122,15 @@ class Profile:
     check_all_filters: bool = False
     gates: FeatureGates = field(default_factory=FeatureGates)
     pre_filter_extensions: tuple[Any, ...] = field(init=False, repr=False, compare=False)
+    batch_extension_names: frozenset[str] = field(init=False, repr=False, compare=False)
     pre_filter_state_readers: tuple[tuple[str, bool], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Derive the last two fields once, because each decision needs them: a check of a protocol is slow."""
+        """Derive the last three fields once, because each decision needs them: a check of a protocol is slow."""
         extensions = tuple(plugin for plugin in self.pre_filter_plugins if isinstance(plugin, PreFilterExtensions))
         object.__setattr__(self, "pre_filter_extensions", extensions)
+        batch_names = frozenset(plugin.name for plugin in extensions if isinstance(plugin, BatchPreFilterExtensions))
+        object.__setattr__(self, "batch_extension_names", batch_names)
         pre_score_names = {plugin.name for plugin in self.pre_score_plugins}
         readers = tuple(
             (entry.plugin.name, entry.plugin.name in pre_score_names)

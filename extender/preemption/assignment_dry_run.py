@@ -20,8 +20,6 @@ from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins, 
 from extender.cycle.dry_run import list_plugins_with_extensions, select_nominated_pods
 from extender.cycle.filter import FilterResults
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.cycle.pre_filter import PreFilterRun
-from extender.cycle.tables.filter_table import make_error_column
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import FilterColumn
@@ -157,9 +155,20 @@ class AssignmentDryRun:
         row = snapshot.row(assignment.node_name)
         if row is None:
             return error_status(f'nodeinfo not found for node name "{assignment.node_name}"')
-        pre_filter_run = PreFilterRun(cycle_state=assignment.cycle_state, skipped_plugins=assignment.skipped_plugins)
-        columns = _run_filters_on_row(row, assignment.pod, snapshot, self._profile, self._runtime, pre_filter_run)
-        return FilterResults(np.ones(1, dtype=np.bool_), columns).get_first_rejection_status(0)
+        view = snapshot.view(np.array([row], dtype=np.int64))
+        for plugin in self._profile.filter_plugins:
+            if plugin.name in assignment.skipped_plugins:
+                continue
+            state = assignment.cycle_state.get(plugin.name)
+            try:
+                rejections = self._runtime.runner.filter(plugin, assignment.pod, view, state)
+            except PluginError as error:
+                rejections = error.reject_all(1)
+            column = FilterColumn(np.zeros(1, dtype=np.bool_))
+            column.write(slice(None), rejections)
+            if column.rejected[0]:
+                return FilterResults(np.ones(1, dtype=np.bool_), {plugin.name: column}).get_first_rejection_status(0)
+        return None
 
     def _copy(self, assignment: Assignment) -> Assignment:
         """Return *assignment* with copies of the states that `_update_states` changes."""
@@ -186,22 +195,3 @@ class AssignmentDryRun:
 def _copy_with_other_uid(pod_info: PodInfo) -> PodInfo:
     metadata = msgspec.structs.replace(pod_info.pod.metadata, uid=f"{pod_info.uid}-nominated")
     return PodInfo(msgspec.structs.replace(pod_info.pod, metadata=metadata), pod_info.signature)
-
-
-def _run_filters_on_row(
-    row: int, pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime, pre_filter_run: PreFilterRun
-) -> dict[str, FilterColumn]:
-    """Run all Filter plugins on the node in *row*; return a column with one entry for each plugin, by name."""
-    view = snapshot.view(np.array([row], dtype=np.int64))
-    columns: dict[str, FilterColumn] = {}
-    for plugin in profile.filter_plugins:
-        if plugin.name in pre_filter_run.skipped_plugins:
-            continue
-        try:
-            column = FilterColumn(np.zeros(1, dtype=np.bool_))
-            state = pre_filter_run.cycle_state.get(plugin.name)
-            column.write(slice(None), runtime.runner.filter(plugin, pod, view, state))
-        except PluginError as error:
-            column = make_error_column(error, 1)
-        columns[plugin.name] = column
-    return columns

@@ -14,7 +14,6 @@ from extender.cache.tables.arrays import IntArray
 from extender.framework.extension_points import Filter
 from extender.framework.plugin_runner import PluginError, PluginRunner
 from extender.framework.result_cache import FilterColumn, ResultTable, TablePlan, TableStore
-from extender.framework.status import Code, Reason, reject_all
 
 
 class FilterTable(ResultTable):
@@ -107,5 +106,5 @@ def compute_column(plugin: Any, pod: PodInfo, snapshot: Snapshot, state: Any, ru
 def make_error_column(error: PluginError, size: int) -> FilterColumn:
     """Return the column of a plugin that raised *error*. It rejects every node with the error as the reason."""
     column = FilterColumn(np.zeros(size, dtype=np.bool_))
-    column.write(slice(None), reject_all(size, Reason(error.detail, Code.ERROR)))
+    column.write(slice(None), error.reject_all(size))
     return column
