@@ -218,6 +218,8 @@ def test_pods_are_explained_without_javascript(open_page: OpenPage) -> None:
 def test_the_form_leads_to_an_answer_with_an_address(open_page: OpenPage) -> None:
     page = open_page("nodes/general-a1")
     page.get_by_role("link", name="this node is drained").click()
+    page.wait_for_url("**/ui/what-if?drain=general-a1")
+    page.locator("html[data-ready=true]").wait_for(state="attached")  # the script removes empty fields
     page.get_by_label("Add nodes").fill("2")
     page.get_by_label("like the node").fill("gpu-a1")
     page.get_by_role("button", name="Answer").click()
