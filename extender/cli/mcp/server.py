@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from traceback import clear_frames
 from typing import Annotated, Final, Literal
 
 import anyio
@@ -115,6 +116,9 @@ class _Caller:
         try:
             async with self._lock:
                 return await anyio.to_thread.run_sync(partial(self._answer, ask, page))
+        except BaseException as error:
+            _release_objects(error)
+            raise
         finally:
             self._queued -= 1
 
@@ -136,6 +140,19 @@ class _Caller:
                 if isinstance(error, cluster_questions.TimeLimitError):
                     raise ToolError(str(error)) from error
                 raise
+
+
+def _release_objects(error: BaseException | None) -> None:
+    """Clear the local variables in the tracebacks of *error* and its causes.
+
+    The library keeps an exception in a cycle until a full collection of garbage, which is rare in this process. A
+    question about a million pods would keep them too.
+    """
+    released: list[BaseException] = []
+    while error is not None and error not in released:  # an exception may be its own cause
+        clear_frames(error.__traceback__)
+        released.append(error)
+        error = error.__cause__ or error.__context__
 
 
 def _make_pod_tools(caller: _Caller) -> list[Callable[..., object]]:

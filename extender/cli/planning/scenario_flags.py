@@ -17,7 +17,7 @@ _SCALE: Final = re.compile(r"(?P<kind>[A-Za-z.]+)/(?P<name>[^/=]+)=(?P<replicas>
 _MAX_ADDED_NODES: Final = 100_000
 
 MAX_NEW_PODS: Final = 1_000_000
-"""Limit of the copies of pods, and of the pods of a scaled workload: about a kilobyte each."""
+"""Limit of the copies of pods, and of the pods of all scaled workloads: about a kilobyte each."""
 
 
 def make_flag_error(flag: str, value: str, wanted: str) -> typer.BadParameter:
@@ -125,8 +125,7 @@ def parse_scales(values: Sequence[str], namespace: str) -> tuple[Scale, ...]:
         kind = WORKLOAD_ALIASES.get(match["kind"].lower(), "").lower() if match else ""
         if match is None or kind not in SCALABLE_KINDS:
             raise make_flag_error("--scale", value, f"KIND/NAME=N with a kind of {', '.join(SCALABLE_KINDS)}")
-        replicas = int(match["replicas"])
-        if replicas > MAX_NEW_PODS:
-            raise make_flag_error("--scale", value, f"at most {MAX_NEW_PODS} pods")
-        scales.append(Scale(kind, namespace, match["name"], replicas))
+        scales.append(Scale(kind, namespace, match["name"], int(match["replicas"])))
+        if sum(scale.replicas for scale in scales) > MAX_NEW_PODS:
+            raise make_flag_error("--scale", value, f"at most {MAX_NEW_PODS} pods of all workloads")
     return tuple(scales)

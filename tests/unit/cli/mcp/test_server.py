@@ -1,9 +1,11 @@
 """The tools of the MCP server, called through the official client in this process."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from threading import Event
 from typing import Any
+from weakref import ReferenceType, ref
 
 import anyio
 import pytest
@@ -14,7 +16,8 @@ from extender.app import wiring
 from extender.basics.clock import SystemClock
 from extender.cli.mcp import cluster_questions
 from extender.cli.mcp import server as server_module
-from extender.cli.mcp.answer_pages import MAX_TOKENS, count_tokens
+from extender.cli.mcp.answer_pages import MAX_TOKENS, QuestionError, count_tokens
+from extender.cli.mcp.cluster_questions import TimeLimitError
 from extender.cli.mcp.loaded_cluster import ClusterSource, LoadedCluster
 from extender.cli.mcp.server import make_server
 from extender.cli.recording_options import Cluster
@@ -129,6 +132,37 @@ def test_an_answer_shows_control_characters_of_names_and_no_line_of_them() -> No
     failed, text = ask(cluster, lambda client: call(client, "why_waiting", pod="\x1b[1m"))
     assert failed
     assert r"Pod \x1b[1m: there is no such pod" in text
+
+
+@pytest.mark.parametrize("error", [TimeLimitError(), QuestionError(), ValueError()], ids=repr)
+def test_the_objects_of_a_failed_question_are_released(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Garbage in cycles is collected rarely in this process."""
+    objects: list[ReferenceType[set[str]]] = []
+
+    def raise_cause() -> None:
+        pods = {"p"}
+        objects.append(ref(pods))
+        raise KeyError
+
+    def fail(_: LoadedCluster) -> str:
+        nodes = {"n"}
+        objects.append(ref(nodes))
+        try:
+            raise_cause()
+        except KeyError as cause:
+            raise error from cause
+        return ""
+
+    async def use(client: Client) -> None:
+        await call(client, "cluster_summary")
+        assert [reference() for reference in objects] == [None, None]
+
+    monkeypatch.setattr(cluster_questions, "answer_summary", fail)
+    gc.disable()
+    try:
+        ask(CLUSTER, use)
+    finally:
+        gc.enable()
 
 
 def test_too_many_waiting_calls_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

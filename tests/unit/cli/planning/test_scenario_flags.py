@@ -78,7 +78,11 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "too many pods": (
         lambda: parse_scales(["deployment/a=1000001"], "default"),
-        "'deployment/a=1000001'; want at most 1000000 pods",
+        "'deployment/a=1000001'; want at most 1000000 pods of all workloads",
+    ),
+    "too many pods of all workloads": (
+        lambda: parse_scales(["deployment/a=500000", "job/b=500001"], "default"),
+        "'job/b=500001'; want at most 1000000 pods of all workloads",
     ),
 }
 
