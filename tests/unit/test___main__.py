@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-_INTERRUPT = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nprint('still runs')\n"
 
-
-def run_with_interrupt(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
-    """Run *program*. The module `typer` in *folder*, which all commands import, sends the signal."""
-    (folder / "typer.py").write_text(_INTERRUPT)
+def run_with_signal(
+    folder: Path, program: str, number: signal.Signals = signal.SIGINT
+) -> subprocess.CompletedProcess[str]:
+    """Run *program*. The module `typer` in *folder*, which all commands import, sends it the signal *number*."""
+    (folder / "typer.py").write_text(f"import signal\nsignal.raise_signal({number:d})\nprint('still runs')\n")
     return subprocess.run(
         [sys.executable, "-c", program],
         check=False,
@@ -30,7 +30,7 @@ def test_ctrl_c_during_the_imports_ends_the_process_without_a_traceback(tmp_path
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"from extender import __main__; __main__.{function}()"
     )
-    process = run_with_interrupt(tmp_path, program)
+    process = run_with_signal(tmp_path, program)
     assert (process.returncode, process.stdout, process.stderr) == (-signal.SIGINT, "", "")
 
 
@@ -39,5 +39,18 @@ def test_an_ignored_ctrl_c_stays_ignored(tmp_path: Path) -> None:
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nfrom extender import __main__; __main__.run()"
     )
-    process = run_with_interrupt(tmp_path, program)
+    process = run_with_signal(tmp_path, program)
     assert process.stdout == "still runs\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_the_imports_ends_the_first_process_of_a_container(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """The kernel ignores signals to this process that have no handler."""
+    program = (
+        "import os, signal; os.getpid = lambda: 1; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from extender import __main__; __main__.run()"
+    )
+    process = run_with_signal(tmp_path, program, number)
+    assert (process.returncode, process.stdout, process.stderr) == (128 + number, "", "")
