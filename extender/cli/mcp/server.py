@@ -15,13 +15,14 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import ToolAnnotations
 from pydantic import Field
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from extender import __version__
 from extender.analysis.input.input_errors import InputError, UnreadableError
 from extender.basics.visible_text import make_visible
 from extender.cli.mcp import cluster_questions, pod_questions
 from extender.cli.mcp.answer_pages import QuestionError, select_page
+from extender.cli.mcp.disconnects import DisconnectMiddleware
 from extender.cli.mcp.loaded_cluster import ClusterSource, LoadedCluster
 from extender.cli.planning.scenario_input import ScenarioFlags
 from extender.cli.recording_options import redirect_plugin_output
@@ -81,19 +82,20 @@ def _make_tool(function: Callable[..., object]) -> Tool:
     return tool
 
 
-def make_http_app(server: MCPServer, hosts: list[str]) -> Starlette:
+def make_http_app(server: MCPServer, hosts: list[str]) -> ASGIApp:
     """Return the application for HTTP: stateless, JSON responses, limited requests.
 
     *hosts* are the accepted values of the header Host; others are refused, as are all pages of other origins.
     """
     security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts])
-    return server.streamable_http_app(
+    app = server.streamable_http_app(
         streamable_http_path=HTTP_PATH,
         json_response=True,
         stateless_http=True,
         max_request_body_size=MAX_REQUEST_BYTES,
         transport_security=security,
     )
+    return DisconnectMiddleware(app)
 
 
 class _Caller:
