@@ -21,6 +21,9 @@ EXPIRY_MARGIN: Final = 10.0
 _RETRY_SECONDS: Final = 10.0
 """Seconds until a failed load is retried while the old credentials are still valid."""
 
+_MAX_WAIT_SECONDS: Final = 1.0
+"""Seconds for which requests wait for a load while the old credentials are still valid."""
+
 
 @dataclass(frozen=True, slots=True)
 class ActiveConfig:
@@ -38,7 +41,11 @@ class ActiveConfig:
 
 
 class Credentials:
-    """Loads credentials and caches them, for the tasks of one event loop: one task loads, the others wait."""
+    """Loads credentials and caches them, for the tasks of one event loop: one task loads, the others wait.
+
+    They go on with the old credentials if these are still valid and the load is slow. client-go has no such limit, so
+    a slow exec plugin stops its requests, also the renewal of the lease.
+    """
 
     def __init__(self, source: CredentialSource, clock: Clock) -> None:
         self._source = source
@@ -55,7 +62,13 @@ class Credentials:
             CredentialsError: there are no credentials, or they have expired and cannot be loaded again.
         """
         if self._active is None or self.clock.monotonic() >= self._refresh_at:
-            await self._share_refresh(force=False)
+            refresh = self._get_refresh(force=False)
+            if self._active is not None and not self._has_expired(self._active.config):
+                wait_end = self._loaded_at + _MAX_WAIT_SECONDS
+                done, _ = await asyncio.wait({refresh}, timeout=max(0.0, wait_end - self.clock.monotonic()))
+                if not done:
+                    return self._active
+            await asyncio.shield(refresh)
         assert self._active is not None  # noqa: S101  _refresh sets it or raises
         return self._active
 
@@ -66,7 +79,7 @@ class Credentials:
             CredentialsError: the new credentials cannot be loaded.
         """
         if self._active is None or self._active.generation == rejected_config.generation:
-            await self._share_refresh(force=True)
+            await asyncio.shield(self._get_refresh(force=True))
         assert self._active is not None  # noqa: S101
         return self._active
 
@@ -78,15 +91,16 @@ class Credentials:
         if self._active is distrusted_config:
             self._refresh_at = min(self._refresh_at, self._loaded_at + _RETRY_SECONDS)
 
-    async def _share_refresh(self, *, force: bool) -> None:
-        """Wait for the load of another task, or load. A load goes on if the tasks that wait for it are cancelled.
+    def _get_refresh(self, *, force: bool) -> asyncio.Future[None]:
+        """Return the load of another task, or a new one. A load goes on if the tasks that wait for it are cancelled.
 
         Otherwise an exec plugin that takes longer than each of them waits would run again and again, in vain.
         """
         if self._refreshing is None:
+            self._loaded_at = self.clock.monotonic()
             self._refreshing = asyncio.ensure_future(self._refresh(force=force))
             self._refreshing.add_done_callback(self._end_refresh)
-        await asyncio.shield(self._refreshing)
+        return self._refreshing
 
     def _end_refresh(self, refresh: asyncio.Future[None]) -> None:
         self._refreshing = None
@@ -94,7 +108,7 @@ class Credentials:
             refresh.exception()  # nobody may have waited for it
 
     async def _refresh(self, *, force: bool) -> None:
-        now = self._loaded_at = self.clock.monotonic()
+        now = self._loaded_at
         try:
             config, tls = await asyncio.to_thread(self._load)
         except CredentialsError as error:

@@ -1,6 +1,7 @@
 """Credentials are cached, and loaded again when tokens or certificate files change."""
 
 import asyncio
+import os
 import ssl
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from extender.client.errors import CredentialsError
 from extender.client.kubeconfig import CredentialSource
 from tests.unit.client.kubeconfig_files import write_exec_plugin, write_kubeconfig
 from tests.unit.client.virtual_time import current_loop, run
+from tests.unit.scheduler.builders import ManualClock
 
 
 def test_a_token_file_is_read_again_every_minute_and_an_unreadable_one_keeps_the_old_token(tmp_path: Path) -> None:
@@ -63,6 +65,33 @@ def test_a_slow_exec_plugin_goes_on_if_the_tasks_that_wait_for_it_are_cancelled(
         assert (await credentials.replace_rejected(first)).generation == 2
 
     run(main())
+
+
+def test_requests_go_on_with_a_valid_token_while_an_exec_plugin_is_slow(tmp_path: Path) -> None:
+    """The renewal of the lease cannot wait for it."""
+    clock = ManualClock()
+    blocker = tmp_path / "blocker"
+    os.mkfifo(blocker)
+
+    async def main() -> list[int]:
+        plugin = write_exec_plugin(tmp_path, f'{{"token":"x","expirationTimestamp":"{_rfc3339(clock.now() + 100)}"}}')
+        credentials = Credentials(CredentialSource(write_kubeconfig(tmp_path / "c", user={"exec": plugin})), clock)
+        generations = [(await credentials.get_current_config()).generation]
+        plugin_file = tmp_path / "plugin.sh"
+        plugin_file.write_text(plugin_file.read_text().replace("#!/bin/sh", f"#!/bin/sh\nread line < '{blocker}'"))
+        clock.seconds += 95.0
+        async with asyncio.timeout(10):
+            generations.append((await credentials.get_current_config()).generation)
+        clock.seconds += 1.0
+        async with asyncio.timeout(0.5):
+            generations.append((await credentials.get_current_config()).generation)
+        clock.seconds += 10.0
+        waiting = asyncio.create_task(credentials.get_current_config())
+        assert not (await asyncio.wait({waiting}, timeout=0.1))[0]
+        await asyncio.to_thread(blocker.write_text, "go on\n")
+        return [*generations, (await waiting).generation]
+
+    assert asyncio.run(main()) == [1, 1, 1, 2]
 
 
 def test_a_running_process_keeps_its_cluster_if_the_current_context_changes(tmp_path: Path) -> None:
