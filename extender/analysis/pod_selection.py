@@ -6,6 +6,7 @@ from typing import Final
 
 from extender.analysis.input.workload_pods import is_controlled_by
 from extender.analysis.input.workloads import WORKLOAD_ALIASES
+from extender.api.coscheduling import POD_GROUP_LABEL
 from extender.api.defaults import DEFAULT_NAMESPACE
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.workload import ReplicaSet
@@ -14,6 +15,11 @@ from extender.basics.edit_distance import find_nearest_names
 
 _PODS: Final = ("pods", "po")
 _POD_ALIASES: Final = ("pod", *_PODS)
+_POD_GROUP: Final = "PodGroup"
+_API_GROUPS: Final = ("", ".scheduling.k8s.io", ".scheduling.x-k8s.io")
+_POD_GROUP_ALIASES: Final = tuple(f"{name}{group}" for name in ("podgroup", "podgroups") for group in _API_GROUPS)
+_TYPE_ALIASES: Final = {**WORKLOAD_ALIASES, **dict.fromkeys(_POD_GROUP_ALIASES, _POD_GROUP)}
+_TYPES: Final = ("pod", *dict.fromkeys(kind.lower() for kind in _TYPE_ALIASES.values()))
 _FILE_SUFFIXES: Final = (".yaml", ".yml", ".json", ".gz")
 _MAX_SUGGESTIONS: Final = 3
 
@@ -23,7 +29,7 @@ class PodSelection:
     """The pods that a command is about.
 
     Attributes:
-        names: pods as `name`, `namespace/name` or `pod/name`, and workloads as `deployment/name` or
+        names: pods as `name`, `namespace/name` or `pod/name`, and workloads and pod groups as `deployment/name` or
             `deployment/namespace/name`. Empty: all pending pods.
         namespace: the namespace of names without one, and of all pods if there are no names. Empty: all namespaces; a
             name then means the pod in the default namespace, or else the only pod with this name.
@@ -47,10 +53,10 @@ ALL_PENDING_PODS: Final = PodSelection()
 
 @dataclass(frozen=True, slots=True)
 class WorkloadName:
-    """The name of a workload: `deployment/shop/web`.
+    """The name of a workload or a pod group: `deployment/shop/web`.
 
     Attributes:
-        kind: the kind, such as `Deployment`.
+        kind: the kind, such as `Deployment` or `PodGroup`.
         namespace: the namespace; empty if it is not known.
     """
 
@@ -63,18 +69,23 @@ class WorkloadName:
         """The key of the workload: `deployment/shop/web`."""
         return f"{self.kind.lower()}/{self.namespace}/{self.name}"
 
+    @property
+    def is_pod_group(self) -> bool:
+        """Whether this is the name of a pod group."""
+        return self.kind == _POD_GROUP
+
 
 def parse_workload_name(text: str, namespace: str) -> WorkloadName | None:
-    """Return the workload that *text* names in kubectl's notation; None if it names no workload.
+    """Return the workload or pod group that *text* names in kubectl's notation; None if it names none.
 
     *text* is `deployment/web`, `deploy/web` or `deployment/shop/web`; *namespace* is that of a name without one.
     """
     kind, _, rest = text.partition("/")
-    if kind.lower() not in WORKLOAD_ALIASES or not rest:
+    if kind.lower() not in _TYPE_ALIASES or not rest:
         return None
     if "/" in rest:
         namespace, _, rest = rest.partition("/")
-    return WorkloadName(WORKLOAD_ALIASES[kind.lower()], namespace, rest)
+    return WorkloadName(_TYPE_ALIASES[kind.lower()], namespace, rest)
 
 
 def strip_pod_alias(text: str) -> str:
@@ -90,7 +101,7 @@ def join_resource_type(names: Sequence[str]) -> tuple[str, ...]:
     """
     if len(names) == 1 and names[0].lower() in _PODS:
         return ()
-    if len(names) < 2 or names[0].lower() not in (*_POD_ALIASES, *WORKLOAD_ALIASES):
+    if len(names) < 2 or names[0].lower() not in (*_POD_ALIASES, *_TYPE_ALIASES):
         return tuple(names)
     return tuple(f"{names[0]}/{name}" for name in names[1:])
 
@@ -139,7 +150,7 @@ class PodFinder:
         return [], self._make_unknown_workload_message(workload)
 
     def find_workload_pods(self, workload: WorkloadName) -> list[Pod]:
-        """Return the pods of a workload. Without a namespace, workloads of this name in all namespaces are meant."""
+        """Return the pods of a workload or pod group. Without a namespace, its name is searched in all namespaces."""
         made_pods = [
             self._pods[pod_key]
             for key, pod_keys in self._workload_pods.items()
@@ -149,11 +160,13 @@ class PodFinder:
         ]
         if made_pods:
             return made_pods
+        pods = [pod for pod in self._pods.values() if workload.namespace in {"", pod.metadata.namespace}]
+        if workload.is_pod_group:
+            return [pod for pod in pods if workload.name in _list_group_names(pod)]
         return [
             pod
-            for pod in self._pods.values()
-            if workload.namespace in {"", pod.metadata.namespace}
-            and is_controlled_by(pod, workload.kind, pod.metadata.namespace, workload.name, self._replica_sets)
+            for pod in pods
+            if is_controlled_by(pod, workload.kind, pod.metadata.namespace, workload.name, self._replica_sets)
         ]
 
     def _find_pod(self, name: str, namespace: str) -> tuple[list[Pod], str]:
@@ -188,15 +201,15 @@ class PodFinder:
         return f"{message}; did you mean {suggestions}?" if suggestions else message
 
     def _suggest_workload(self, text: str, namespace: str) -> str:
-        """Return a suggestion for a workload's name without its type, or with a misspelled type; empty if none fits."""
+        """Return a suggestion for a name without its type, or with a misspelled type; else the types, if it has one."""
         prefix, _, name = text.rpartition("/")
         namespaces = {pod.metadata.namespace for pod in self._pods.values()}
         if prefix and prefix not in namespaces:
-            types = find_nearest_names(prefix, (*WORKLOAD_ALIASES, *_POD_ALIASES), 1)
+            types = find_nearest_names(prefix, (*_TYPE_ALIASES, *_POD_ALIASES), 1)
             candidates = [f"{kind}/{name}" for kind in types]
         else:
             scope = f"{prefix}/{name}" if prefix else name
-            candidates = [f"{kind.lower()}/{scope}" for kind in dict.fromkeys(WORKLOAD_ALIASES.values())]
+            candidates = [f"{kind.lower()}/{scope}" for kind in dict.fromkeys(_TYPE_ALIASES.values())]
         for candidate in candidates:
             workload = parse_workload_name(candidate, namespace)
             if (
@@ -205,26 +218,38 @@ class PodFinder:
                 else self._find_pod(strip_pod_alias(candidate), namespace)[0]
             ):
                 return f"; did you mean {candidate}?"
-        return ""
+        is_type = prefix and prefix not in namespaces
+        return f'; no pod is in namespace "{prefix}", and the types are {", ".join(_TYPES)}' if is_type else ""
 
     def _make_unknown_workload_message(self, workload: WorkloadName) -> str:
         kind = workload.kind.lower()
-        names = sorted({name for pod in self._pods.values() for name in self._iterate_owner_names(pod, workload.kind)})
+        names = sorted({name for pod in self._pods.values() for name in _iterate_owner_names(pod, workload.kind)})
         similar_names = ", ".join(f"{kind}/{name}" for name in find_nearest_names(workload.name, names))
         if similar_names:
             return f"this {kind} has no pods; did you mean {similar_names}?"
         return f"there is no such {kind}, nor a pod of it; -f reads a recording together with manifests"
 
-    def _iterate_owner_names(self, pod: Pod, kind: str) -> Iterable[str]:
-        owner = pod.metadata.controller
-        if owner is None:
-            return
-        if owner.kind == kind:
-            yield owner.name
-        elif kind == "Deployment" and owner.kind == "ReplicaSet":
-            yield owner.name.rpartition("-")[0]
+
+def _iterate_owner_names(pod: Pod, kind: str) -> Iterable[str]:
+    """Yield the names of the workloads, or of the pod groups, that have this *kind* and the pod."""
+    if kind == _POD_GROUP:
+        yield from filter(None, _list_group_names(pod))
+        return
+    owner = pod.metadata.controller
+    if owner is None:
+        return
+    if owner.kind == kind:
+        yield owner.name
+    elif kind == "Deployment" and owner.kind == "ReplicaSet":
+        yield owner.name.rpartition("-")[0]
 
 
 def _has_name(key: str, workload: WorkloadName) -> bool:
     kind, _, rest = key.partition("/")
     return kind == workload.kind.lower() and rest.partition("/")[2] == workload.name
+
+
+def _list_group_names(pod: Pod) -> tuple[str | None, ...]:
+    """Return the names of the pod group of *pod*, and of that of the coscheduling plugin."""
+    group = pod.spec.scheduling_group
+    return (group.pod_group_name if group else None, pod.metadata.labels.get(POD_GROUP_LABEL))

@@ -194,7 +194,7 @@ class ClusterReader:
         for name in selection.names:
             workload = parse_workload_name(name, selection.namespace)
             found_pods, _ = finder.find(name, selection.namespace)
-            if workload is not None and workload.namespace and not found_pods:
+            if workload is not None and workload.namespace and not found_pods and not workload.is_pod_group:
                 found_pods = await self._make_pods_of(workload)
             elif workload is not None and workload.kind == "Deployment":
                 await self._list_kind("ReplicaSet", workload.namespace)

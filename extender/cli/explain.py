@@ -42,7 +42,7 @@ _PodsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="POD",
-        help="name, namespace/name, pod/name, or a workload: deployment/name or deployment name. "
+        help="name, namespace/name, pod/name, or a workload or pod group: deployment/name or deployment name. "
         "Without any, or with pods alone, all pending pods.",
         autocompletion=complete_pods,
     ),

@@ -26,11 +26,19 @@ def make_pod(key: str, owner: str = "", node: str = "", **labels: str) -> Pod:
     return from_builtins({"metadata": meta, "spec": {"nodeName": node}}, Pod)
 
 
+def make_member(key: str, group: str) -> Pod:
+    namespace, _, name = key.partition("/")
+    spec = {"schedulingGroup": {"podGroupName": group}}
+    return from_builtins({"metadata": {"name": name, "namespace": namespace}, "spec": spec}, Pod)
+
+
 def make_replica_set(name: str, deployment: str) -> ReplicaSet:
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": deployment, "controller": True}
     values: dict[str, Any] = {"metadata": {"name": name, "namespace": "shop", "ownerReferences": [owner]}}
     return from_builtins(values, ReplicaSet)
 
+
+TYPES = "pod, deployment, replicaset, statefulset, daemonset, job, replicationcontroller, podgroup"
 
 FINDER = PodFinder(
     [
@@ -42,6 +50,9 @@ FINDER = PodFinder(
         make_pod("a/two"),
         make_pod("b/two"),
         make_pod("deployment/web"),
+        make_member("ml/worker-0", "train"),
+        make_member("ml/worker-1", "train"),
+        make_pod("ml/rank-0", **{"scheduling.x-k8s.io/pod-group": "mpi"}),
     ],
     [make_replica_set("web-7f", "web")],
     {"deployment/shop/new": ("shop/web-7f-a",)},
@@ -71,8 +82,18 @@ def find(text: str, namespace: str = "") -> list[str]:
         ("db", "", ["there is no such pod; did you mean statefulset/db?"]),
         ("shop/new", "", ["there is no such pod; did you mean deployment/shop/new?"]),
         ("statefullset/db", "shop", ["there is no such pod; did you mean statefulset/db?"]),
-        ("node/n1", "", ["there is no such pod"]),
-        ("statefullset/other", "shop", ["there is no such pod"]),
+        ("node/n1", "", [f'there is no such pod; no pod is in namespace "node", and the types are {TYPES}']),
+        (
+            "statefullset/other",
+            "shop",
+            [f'there is no such pod; no pod is in namespace "statefullset", and the types are {TYPES}'],
+        ),
+        ("podgroup/train", "ml", ["ml/worker-0", "ml/worker-1"]),
+        ("podgroups.scheduling.k8s.io/train", "", ["ml/worker-0", "ml/worker-1"]),
+        ("PodGroup/ml/mpi", "", ["ml/rank-0"]),
+        ("podgroup/train", "shop", ["this podgroup has no pods; did you mean podgroup/train?"]),
+        ("ml/train", "", ["there is no such pod; did you mean podgroup/ml/train?"]),
+        ("podgroup/train-a", "other", ["this podgroup has no pods; did you mean podgroup/train?"]),
         ("deploy/web", "shop", ["shop/web-7f-a"]),
         ("deployments/shop/web", "", ["shop/web-7f-a"]),
         ("Deployment/shop/web", "", ["shop/web-7f-a"]),
@@ -125,6 +146,7 @@ def test_other_names_are_those_of_pods() -> None:
         (("pod", "web"), ("pod/web",)),
         (("deploy", "web", "shop/db"), ("deploy/web", "deploy/shop/db")),
         (("web", "pod"), ("web", "pod")),
+        (("podgroup", "train"), ("podgroup/train",)),
     ],
 )
 def test_a_type_before_the_names_is_that_of_each_name(names: tuple[str, ...], joined: tuple[str, ...]) -> None:

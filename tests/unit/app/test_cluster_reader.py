@@ -169,6 +169,13 @@ def test_a_finished_job_is_read_with_a_pod_that_it_would_make() -> None:
     assert len(recording.workload_pods["job/shop/import"]) == 1
 
 
+def test_a_pod_group_without_pods_is_not_read_as_a_workload() -> None:
+    api = RecordedApi("v1.37.2", {"/api/v1/nodes": [], "/api/v1/pods": []})
+    selection = PodSelection(("podgroup/train",), "ml")
+    recording = asyncio.run(ClusterReader(cast("Transport", api)).read_for_pods(selection, {}, "server"))
+    assert (recording.objects, recording.workload_pods) == ((), {})
+
+
 def test_expired_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     @asynccontextmanager
     async def open_with_old_token(_: CredentialSource) -> AsyncIterator[tuple[Any, str]]:
