@@ -4,7 +4,7 @@ Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfi
 pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins (1.36).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -131,33 +131,31 @@ def add_gated_plugins(configuration: Configuration, gates: FeatureGates) -> Conf
     )
     if not gated_plugins:
         return configuration
+    default_set = _add_to_default_plugins(DEFAULT_PLUGINS[gates.release.version].multi_point, gated_plugins)
     profiles = tuple(
-        replace(profile, plugins=_insert_gated_plugins(profile.plugins, gated_plugins))
+        replace(
+            profile,
+            plugins=msgspec.structs.replace(
+                profile.plugins, multi_point=merge_plugin_set(default_set, profile.plugins.multi_point)
+            ),
+        )
         for profile in configuration.profiles
     )
     return replace(configuration, profiles=profiles)
 
 
-def _insert_gated_plugins(plugins: Plugins, gated_plugins: tuple[Plugin, ...]) -> Plugins:
-    """Insert *gated_plugins* at their places, except those that the profile itself disables or lists."""
-    multi_point = plugins.multi_point
-    disabled_names = {plugin.name for plugin in multi_point.disabled}
-    listed_names = {plugin.name for plugin in multi_point.enabled}
-    missing_plugins = tuple(plugin for plugin in gated_plugins if plugin.name not in disabled_names | listed_names)
-    if "*" in disabled_names or not missing_plugins:
-        return plugins
-    enabled_plugins = list(multi_point.enabled)
-    for plugin in missing_plugins:
-        enabled_plugins.insert(_find_place(plugin.name, [enabled.name for enabled in enabled_plugins]), plugin)
-    return msgspec.structs.replace(plugins, multi_point=PluginSet(tuple(enabled_plugins), multi_point.disabled))
+def _add_to_default_plugins(default_set: PluginSet, gated_plugins: Iterable[Plugin]) -> PluginSet:
+    """Return *default_set* with *gated_plugins* at their places.
 
-
-def _find_place(gated_plugin: str, enabled_names: Sequence[str]) -> int:
-    """Return the index among *enabled_names* at which *gated_plugin* is inserted."""
-    following_plugin = _FOLLOWING_PLUGINS.get(gated_plugin)
-    if following_plugin in enabled_names:
-        return enabled_names.index(following_plugin)
-    return max((index + 1 for index, name in enumerate(enabled_names) if name in IN_TREE_PLUGINS), default=0)
+    Source: pkg/scheduler/apis/config/v1/default_plugins.go, applyFeatureGates, applyDeferredPodScheduling (1.37).
+    """
+    enabled_plugins = list(default_set.enabled)
+    names = [plugin.name for plugin in default_set.enabled]
+    for plugin in gated_plugins:
+        following_plugin = _FOLLOWING_PLUGINS.get(plugin.name)
+        place = names.index(following_plugin) if following_plugin else len(enabled_plugins)
+        enabled_plugins.insert(place, plugin)
+    return PluginSet(tuple(enabled_plugins))
 
 
 def merge_with_default_plugins(custom_plugins: Plugins | None, release: Release = DEFAULT_RELEASE) -> Plugins:

@@ -57,10 +57,16 @@ def test_deferred_pod_scheduling_comes_before_node_resources_fit() -> None:
 def test_a_gated_plugin_follows_the_default_plugins() -> None:
     assert multi_point_names() == [*DEFAULT_NAMES, "GangScheduling"]
     assert multi_point_names(enabled=["Custom"]) == [*DEFAULT_NAMES, "GangScheduling", "Custom"]
+    moved = multi_point_names(enabled=["NodePorts"], disabled=["NodePorts"])
+    assert moved[-2:] == ["GangScheduling", "NodePorts"]
 
 
-def test_a_gated_plugin_that_is_listed_or_disabled_is_not_added() -> None:
-    assert multi_point_names(enabled=["Custom", "GangScheduling"]) == [*DEFAULT_NAMES, "Custom", "GangScheduling"]
+def test_a_gated_plugin_that_is_listed_keeps_its_place_among_the_default_plugins() -> None:
+    """Source: pkg/scheduler/apis/config/v1/default_plugins.go, mergePluginSet (1.36)."""
+    assert multi_point_names(enabled=["Custom", "GangScheduling"]) == [*DEFAULT_NAMES, "GangScheduling", "Custom"]
+
+
+def test_a_gated_plugin_that_is_disabled_is_not_added() -> None:
     assert multi_point_names(disabled=["GangScheduling"]) == DEFAULT_NAMES
     assert multi_point_names(enabled=["Custom"], disabled=["*"]) == ["Custom"]
 
