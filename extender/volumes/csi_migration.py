@@ -80,13 +80,15 @@ def get_migrated_plugins(csi_node: CSINode) -> frozenset[str]:
 
 
 def have_migrated_plugins_changed(old_csi_node: CSINode, new_csi_node: CSINode) -> bool:
-    """Return whether the annotation of migrated plugins changed.
+    """Return whether the annotation of migrated plugins changed. An empty one is the same as none.
 
-    Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.EventsToRegister (1.36).
+    Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go,
+    VolumeBinding.isSchedulableAfterCSINodeChange (1.36).
     """
-    return old_csi_node.metadata.annotations.get(_MIGRATED_PLUGINS) != new_csi_node.metadata.annotations.get(
-        _MIGRATED_PLUGINS
+    old_plugins, new_plugins = (
+        csi_node.metadata.annotations.get(_MIGRATED_PLUGINS, "") for csi_node in (old_csi_node, new_csi_node)
     )
+    return old_plugins != new_plugins
 
 
 def get_inline_csi_handle(volume: Volume) -> str | None:

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from extender.api.codec import from_builtins
-from extender.api.kinds.storage import PersistentVolume
+from extender.api.kinds.storage import CSINode, PersistentVolume
 from extender.api.kinds.volumes import Volume
 from extender.volumes.csi_migration import (
     TranslationError,
     find_in_tree_driver,
     get_inline_csi_handle,
     get_persistent_volume_csi_handle,
+    have_migrated_plugins_changed,
     translate_node_affinity,
 )
 
@@ -133,3 +134,16 @@ def test_node_affinity_is_translated(
         assert selector is not None
         (term,) = selector.node_selector_terms
         assert [(rule.key, ",".join(rule.values)) for rule in term.match_expressions] == rules
+
+
+def test_an_empty_list_of_migrated_plugins_is_the_same_as_none() -> None:
+    none, empty, some = (
+        from_builtins({"metadata": {"name": "node-1", "annotations": annotations}}, CSINode)
+        for annotations in (
+            {},
+            {"storage.alpha.kubernetes.io/migrated-plugins": ""},
+            {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/cinder"},
+        )
+    )
+    assert not have_migrated_plugins_changed(none, empty)
+    assert have_migrated_plugins_changed(none, some)
