@@ -16,9 +16,8 @@ from extender.analysis.input.input_errors import InputError
 from extender.app.options import ScheduleOptions
 from extender.app.schedule import run
 from extender.app.startup import StartError, check_open_file_limit
-from extender.cli.flag_help import format_help
 from extender.cli.live.replaced_file import open_replaced_file
-from extender.cli.pflag import Flag, parse
+from extender.cli.pflag import Flag, format_help, parse
 from extender.cli.schedule_flags import FLAGS, GROUPS
 from extender.cli.schedule_options import make_schedule_options
 from extender.cli.terminal import report_failure, write_error

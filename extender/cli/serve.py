@@ -12,8 +12,7 @@ from extender.analysis.input.input_errors import InputError
 from extender.app.options import ServeOptions
 from extender.app.serve import run
 from extender.app.startup import StartError, check_open_file_limit
-from extender.cli.flag_help import format_help
-from extender.cli.pflag import parse
+from extender.cli.pflag import format_help, parse
 from extender.cli.schedule import RawArgumentsCommand
 from extender.cli.serve_flags import FLAGS, GROUPS
 from extender.cli.serve_options import make_serve_options

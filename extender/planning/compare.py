@@ -1,9 +1,12 @@
-"""Place the same pods with two configurations, and compare where they go."""
+"""Place the same pods with two configurations, compare where they go, and format the differences."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import pstdev
 from time import perf_counter
+from typing import Any, Final
+
+import msgspec
 
 from extender.analysis.pending_pods import list_pending_pods
 from extender.analysis.pod_placer import PodPlacer
@@ -15,6 +18,7 @@ from extender.analysis.simulate import (
     make_placement,
     simulate,
 )
+from extender.analysis.text_table import format_amount, format_count, format_percent, format_table
 from extender.analysis.utilization import PODS_RESOURCE, ClusterUsage
 from extender.answers.simulation import (
     ConfigurationOutcome,
@@ -28,8 +32,7 @@ from extender.cache.cache import Cache
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.planning.cache_edits import CacheEdits
-from extender.planning.claim_release import release_claims
-from extender.planning.departures import Departure, classify_departure, make_replacement
+from extender.planning.departures import Departure, classify_departure, make_replacement, release_claims
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +169,63 @@ def _list_differences(first: Simulation, second: Simulation) -> tuple[list[Place
 
 def _leave_out_pod(placement: Placement) -> PlacementInOneConfiguration:
     return PlacementInOneConfiguration(placement.node, placement.message, placement.reasons, placement.reason_codes)
+
+
+_MAX_LINES: Final = 20
+
+
+def make_comparison_values(comparison: Comparison, seed: int) -> dict[str, Any]:
+    """Return the complete comparison as plain values. A `node` of None means that the pod waits."""
+    return {
+        "seed": seed,
+        "pods": comparison.pod_count,
+        "different": msgspec.to_builtins(comparison.differences),
+        "first": msgspec.to_builtins(comparison.first),
+        "second": msgspec.to_builtins(comparison.second),
+    }
+
+
+def format_comparison(comparison: Comparison, names: tuple[str, str]) -> str:
+    """Return the report. *names* are the column titles of the two configurations."""
+    count = len(comparison.differences)
+    pods = format_count(comparison.pod_count, "pod")
+    lines = [f"{count} of {pods} {'goes' if count == 1 else 'go'} elsewhere." if count else f"{pods}, no difference."]
+    if count:
+        rows = [("POD", *names)]
+        rows += [
+            (difference.pod, _format_node(difference.first), _format_node(difference.second))
+            for difference in comparison.differences[:_MAX_LINES]
+        ]
+        lines += ["", *format_table(rows)]
+    if count > _MAX_LINES:
+        lines.append(f"  and {count - _MAX_LINES} more; -o json has all")
+    lines += _format_totals(comparison, names)
+    return "\n".join(lines) + "\n"
+
+
+def _format_node(placement: PlacementInOneConfiguration) -> str:
+    return placement.node or f"waits: {', '.join(placement.reasons)}"
+
+
+def _format_totals(comparison: Comparison, names: tuple[str, str]) -> list[str]:
+    outcomes = (comparison.first, comparison.second)
+    rows: list[tuple[str, ...]] = [
+        ("", *names),
+        ("placed pods", *(str(outcome.placed) for outcome in outcomes)),
+        ("waiting pods", *(str(outcome.waiting) for outcome in outcomes)),
+        ("evicted pods", *(str(len(outcome.evicted)) for outcome in outcomes)),
+        ("nodes with pods", *(str(outcome.used_nodes) for outcome in outcomes)),
+    ]
+    for name in comparison.first.resources:
+        uses = [outcome.resources[name] for outcome in outcomes]
+        cells = [
+            f"{format_amount(name, use.requested)}, {format_percent(use.requested, use.allocatable)}, "
+            f"sd {100 * use.deviation:.1f}%"
+            for use in uses
+        ]
+        rows.append((name, *cells))
+    times = [outcome.milliseconds for outcome in outcomes]
+    rows.append(("time per pod, median", *(f"{each.p50:.2f} ms" for each in times)))
+    rows.append(("time per pod, p99", *(f"{each.p99:.2f} ms" for each in times)))
+    note = "  sd is the standard deviation of the used part over the nodes: the lower, the more even."
+    return ["", "Totals", *format_table(rows, right_aligned=[1, 2]), "", note]

@@ -10,8 +10,7 @@ from extender.cache.cache import Cache
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.pod_signature import PodSignature
 from extender.planning.cache_edits import CacheEdits
-from extender.planning.claim_release import release_claims
-from extender.planning.departures import Departure, classify_departure, make_replacement
+from extender.planning.departures import Departure, classify_departure, make_replacement, release_claims
 from extender.planning.remaining_disruptions import RemainingDisruptions
 
 

@@ -11,7 +11,7 @@ from extender.analysis.recorded_cluster import Recording
 from extender.app.plan_executor import ExecutionOptions, SurpriseError, execute_plan
 from extender.app.wiring import build_setup
 from extender.cli.live.cluster_options import ClusterOptions
-from extender.cli.planning.plan_execution import PlanExecution
+from extender.cli.planning.rebalance import PlanExecution
 from extender.planning.rebalance.make_room import RoomPlan
 from extender.planning.rebalance.plan import Action, Change, Proof
 from tests.controlplane.api_client import ApiClient

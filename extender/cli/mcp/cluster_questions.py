@@ -22,8 +22,7 @@ from extender.cli.planning.cluster_input import group_replicated_pods, select_po
 from extender.cli.planning.rebalance_target import find_target_pods
 from extender.cli.planning.scenario_input import ScenarioFlags, copy_new_pods, read_scenario
 from extender.config.documents import dump_yaml
-from extender.planning.fits import count_fitting_copies
-from extender.planning.fits_report import format_fit, format_fit_table
+from extender.planning.fits import count_fitting_copies, format_fit, format_fit_table
 from extender.planning.rebalance.empty_nodes import empty_nodes
 from extender.planning.rebalance.fix_violations import fix_violations
 from extender.planning.rebalance.make_room import make_room

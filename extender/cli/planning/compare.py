@@ -19,8 +19,14 @@ from extender.cli.recording_options import (
     write_answer,
 )
 from extender.cli.terminal import ProgressBar
-from extender.planning.compare import Comparison, ConfiguredCluster, compare, return_pods_to_queue
-from extender.planning.compare_report import format_comparison, make_comparison_values
+from extender.planning.compare import (
+    Comparison,
+    ConfiguredCluster,
+    compare,
+    format_comparison,
+    make_comparison_values,
+    return_pods_to_queue,
+)
 
 _EPILOG: Final = """\b
 Examples:

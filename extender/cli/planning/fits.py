@@ -15,8 +15,7 @@ from extender.cli.live.cluster_options import ClusterOptions, read_cluster
 from extender.cli.planning.cluster_input import ReplicatedPod, read_replicated_pods
 from extender.cli.recording_options import InputOptions, make_offline_runtime, redirect_plugin_output, write_answer
 from extender.cli.terminal import FITS, WAITS, exit_with
-from extender.planning.fits import count_fitting_copies
-from extender.planning.fits_report import format_fit, format_fit_table
+from extender.planning.fits import count_fitting_copies, format_fit, format_fit_table
 
 _EPILOG: Final = """\b
 Examples:

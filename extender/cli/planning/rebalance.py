@@ -3,18 +3,22 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from importlib import import_module
+from typing import Any, Final
 
 import typer
 
+from extender.analysis.coscheduling_groups import convert_coscheduling_groups
 from extender.analysis.input.input_errors import make_input_error
 from extender.analysis.pod_selection import PodSelection
+from extender.analysis.recorded_cluster import Recording, load_cache
 from extender.answers.schema_version import AnswerKind
+from extender.app.wiring import SchedulerSetup
 from extender.cli import options
 from extender.cli.live.cluster_options import ClusterOptions, read_cluster
 from extender.cli.planning.cluster_input import warn_about_missing_budgets
 from extender.cli.planning.node_prices import load_prices
-from extender.cli.planning.plan_execution import DEFAULT_TIMEOUT_SECONDS, PlanExecution, execute
 from extender.cli.planning.rebalance_target import find_target_pods
 from extender.cli.recording_options import (
     Cluster,
@@ -23,14 +27,22 @@ from extender.cli.recording_options import (
     redirect_plugin_output,
     write_answer,
 )
-from extender.cli.terminal import FITS, WAITS, ProgressBar, exit_with
+from extender.cli.terminal import FITS, WAITS, ProgressBar, exit_with, write_error
 from extender.config.did_you_mean import did_you_mean
 from extender.planning.cluster_totals import NodePriceFunction
 from extender.planning.rebalance.empty_nodes import EmptyPlan, empty_nodes
 from extender.planning.rebalance.fix_violations import fix_violations
 from extender.planning.rebalance.make_room import RoomPlan, make_room
 from extender.planning.rebalance.move_simulator import MoveSimulator
-from extender.planning.rebalance.plan import DEFAULT_MAX_ATTEMPTS, DEFAULT_MAX_MOVES, SearchLimits, make_command
+from extender.planning.rebalance.plan import (
+    DEFAULT_MAX_ATTEMPTS,
+    DEFAULT_MAX_MOVES,
+    Change,
+    Failure,
+    Proof,
+    SearchLimits,
+    make_command,
+)
 from extender.planning.rebalance.report import RebalancePlan, format_rebalance, make_rebalance_values
 
 _EPILOG: Final = """\b
@@ -47,6 +59,7 @@ Nothing is evicted without --apply. Each eviction respects PodDisruptionBudgets.
 karpenter.sh/do-not-disrupt=true or cluster-autoscaler.kubernetes.io/safe-to-evict=false are not moved.
 Wait after each printed eviction until the new pod has a node. The same seed gives the same plan."""
 
+DEFAULT_TIMEOUT_SECONDS: Final = 300.0
 _MAX_MOVES: Final = 100_000
 _MAX_ATTEMPTS: Final = 1_000_000_000
 
@@ -191,3 +204,58 @@ def _is_unmet(plan: RebalancePlan) -> bool:
         case EmptyPlan():
             return not plan.emptied
     return bool(plan.remaining)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanExecution:
+    """The execution of a plan of `extender rebalance --apply`."""
+
+    setup: SchedulerSetup
+    cluster_options: ClusterOptions
+    timeout: float
+    seed: int
+    verbose: bool = False
+
+    def prove(self, plan: RebalancePlan, recording: Recording, changes: Sequence[Change]) -> Proof:
+        """Prove *changes* on a newly read cluster: they must be possible, and place the pods that the plan is for."""
+        runtime = make_offline_runtime(verbose=self.verbose)
+        with redirect_plugin_output():
+            recording = convert_coscheduling_groups(recording, self.setup.gates)
+            cache = load_cache(recording, self.setup.gates)
+            simulator = MoveSimulator(cache, self.setup.profiles, runtime, self.seed)
+            simulator.settle()
+            proof = simulator.prove(changes)
+        if proof.failure is not None or not isinstance(plan, RoomPlan):
+            return proof
+        planned_pods = set(plan.pods) - {pod for pod, _ in plan.unplaced}
+        waiting_pods = [
+            pod.key for pod in simulator.waiting if pod.key in planned_pods and not simulator.is_placed(pod)
+        ]
+        if not waiting_pods:
+            return proof
+        return Proof(proof.steps, Failure(changes[-1], f"pod {waiting_pods[0]} would still wait afterwards"))
+
+
+def execute(plan: RebalancePlan, execution: PlanExecution) -> None:
+    """Carry out *plan* in the live cluster, with one line on standard error before each step.
+
+    Raises:
+        Exit: a step did not have the proven outcome; the status is 1.
+        UnreadableError: the API server refuses a request or cannot be reached.
+    """
+    executor: Any = import_module("extender.app.plan_executor")
+    changes = [step.change for step in plan.proof.steps]
+    if not changes:
+        return
+    options = executor.ExecutionOptions(partial(execution.prove, plan), _report, execution.timeout)
+    try:
+        executor.execute_plan(execution.cluster_options.credential_source, changes, options)
+    except executor.SurpriseError as error:
+        _report(str(error))
+        raise typer.Exit(1) from error
+    _report(f"the plan is carried out; {len(changes)} steps")
+
+
+def _report(line: str) -> None:
+    write_error(line)
+    sys.stderr.flush()

@@ -15,8 +15,7 @@ from extender.cycle.diagnosis import Diagnosis, find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.planning.cache_edits import CacheEdits
-from extender.planning.claim_release import release_claims
-from extender.planning.departures import make_replacement
+from extender.planning.departures import make_replacement, release_claims
 from extender.planning.node_changes import cordon_node, uncordon_node
 from extender.planning.rebalance.movable_pods import find_obstacle
 from extender.planning.rebalance.plan import Action, Change, Failure, Proof, Step
