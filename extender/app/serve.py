@@ -35,8 +35,7 @@ from extender.serving.http_server import (
 )
 from extender.serving.serving_options import AuthenticationOptions, AuthorizationOptions, ServingOptions
 from extender.serving.tls import ServingCertificate
-from extender.ui.mounted_pages import MountedPages
-from extender.ui.response_headers import LOOPBACK_HOSTS, HostCheckMiddleware
+from extender.ui.mounted_pages import LOOPBACK_HOSTS, HostCheckMiddleware, MountedPages
 
 log = logging.getLogger("extender.app")
 

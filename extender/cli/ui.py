@@ -22,10 +22,9 @@ from extender.cli.recording_options import InputOptions, make_offline_runtime, r
 from extender.cli.terminal import ProgressBar, write_error
 from extender.serving.http_server import format_listener_url, serve_http
 from extender.serving.serving_options import ServingOptions
-from extender.ui.mounted_pages import OpenPages
+from extender.ui.mounted_pages import HostCheckMiddleware, OpenPages, ResponseHeadersMiddleware
+from extender.ui.page_source import RecordedSource
 from extender.ui.pages import PREFIX, make_app
-from extender.ui.recorded_source import RecordedSource
-from extender.ui.response_headers import HostCheckMiddleware, ResponseHeadersMiddleware
 
 _DEFAULT_PORT: Final = 8800
 _ADDRESS: Final = "127.0.0.1"

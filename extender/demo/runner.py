@@ -26,8 +26,8 @@ from extender.fake_apiserver.kubelets import KubeletTiming
 from extender.fake_apiserver.server import FakeApiServer
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
 from extender.serving.http_server import format_listener_url, listen, serve_http
+from extender.ui.mounted_pages import HostCheckMiddleware, ResponseHeadersMiddleware
 from extender.ui.pages import PREFIX
-from extender.ui.response_headers import HostCheckMiddleware, ResponseHeadersMiddleware
 
 _START_SECONDS, _JOB_SECONDS, _STOP_SECONDS = 0.3, 3.0, 0.7
 """Seconds that pods take to start, to finish, and to stop, in the scenario's time."""

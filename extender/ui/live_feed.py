@@ -1,8 +1,17 @@
 """Server-sent events of the live pages: one producer for all readers, at most one event a second."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
+
+import msgspec
+from fastapi import Response
+from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
+
+from extender.ui.page_source import PageSource
 
 MAX_STREAMS: Final = 100
 """The limit of the streams of a feed."""
@@ -52,6 +61,16 @@ class LiveFeed:
         """Whether no more streams are allowed."""
         return self._closed or self.stream_count >= MAX_STREAMS
 
+    async def respond(self) -> Response:
+        """Return a stream of events as the response to a request.
+
+        Raises:
+            HTTPException: the feed has too many readers, or is closed.
+        """
+        if self.is_full:
+            raise HTTPException(503, f"{MAX_STREAMS} live pages are open already.")
+        return StreamingResponse(self.stream(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
     async def stream(self) -> AsyncIterator[bytes]:
         """Yield events until the feed is closed, or until `STREAM_SECONDS` have passed."""
         end_time = self._get_time() + STREAM_SECONDS
@@ -95,3 +114,37 @@ class LiveFeed:
         if self._producer is not None:
             self._producer.cancel()
             self._publish(b"")
+
+
+class ChangeFeed(LiveFeed):
+    """Sends the number of the last change of a cluster, so that a browser reads its pages again.
+
+    Readers request the pages again after a change, which takes more time than an event. The time that `measure`
+    measured counts for the feed, so that events are less frequent in a large cluster.
+    """
+
+    def __init__(self, source: PageSource, max_share: float = MAX_SHARE) -> None:
+        """Create the feed of a cluster; it starts with its first reader.
+
+        The events and the pages after them may take *max_share* of the time.
+        """
+        self._seconds = 0.0
+        super().__init__(
+            lambda: msgspec.json.encode({"version": source.get_version()}),
+            time.monotonic,
+            take_extra_seconds=self._take_seconds,
+            max_share=max_share,
+        )
+
+    @contextmanager
+    def measure(self) -> Iterator[None]:
+        """Count the time of the block for the feed."""
+        start_time = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds += time.perf_counter() - start_time
+
+    def _take_seconds(self) -> float:
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds

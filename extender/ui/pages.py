@@ -22,13 +22,12 @@ from extender.answers.schema_version import AnswerKind, make_answer
 from extender.basics.visible_text import make_visible
 from extender.cache.pod_groups import get_pod_group_key
 from extender.config.did_you_mean import did_you_mean
-from extender.ui.change_feed import ChangeFeed
+from extender.ui.cluster_document import make_node_document
 from extender.ui.group_view import make_group_view
-from extender.ui.live_document import PLOT_HEIGHT, PLOT_WIDTH, LiveDocument
-from extender.ui.node_document import make_node_document
+from extender.ui.live_feed import ChangeFeed
 from extender.ui.page_source import PageSource
 from extender.ui.pod_view import make_pod_view
-from extender.ui.scheduler_pages import SchedulerPages
+from extender.ui.scheduler_pages import PLOT_HEIGHT, PLOT_WIDTH, LiveDocument, SchedulerPages
 from extender.ui.waiting_page import WaitingPage
 from extender.ui.waiting_view import format_age
 from extender.ui.what_if.answers import WhatIfAnswers
@@ -73,14 +72,14 @@ def make_app(
         handlers |= {
             "/queue": pages.make_live_handler("queue.html", scheduler_pages.make_queue_document),
             "/decisions": pages.make_live_handler("decisions.html", scheduler_pages.make_decisions_document),
-            "/events/queue": scheduler_pages.stream_queue,
-            "/events/decisions": scheduler_pages.stream_decisions,
+            "/events/queue": scheduler_pages.queue_feed.respond,
+            "/events/decisions": scheduler_pages.decisions_feed.respond,
         }
     if answers is not None:
         what_if_page = WhatIfPage(source, answers, pages.render)
         handlers |= {"/what-if": what_if_page.show, "/data/what-if": what_if_page.get_document}
     if changes is not None:
-        handlers["/events/changes"] = changes.stream
+        handlers["/events/changes"] = changes.respond
     routes = {PREFIX + path: handler for path, handler in handlers.items()}
     for path, handler in (routes | dict.fromkeys(("/", PREFIX), redirect_to_pages)).items():
         app.add_api_route(path, handler, methods=["GET", "HEAD"], response_model=None)

@@ -12,8 +12,8 @@ from starlette.testclient import TestClient
 
 from extender.analysis.recorded_cluster import read_recording
 from extender.app import wiring
+from extender.ui.page_source import RecordedSource
 from extender.ui.pages import make_app
-from extender.ui.recorded_source import RecordedSource
 from tests.explain import explain_pods
 from tests.parity import golden
 from tests.parity.test_kube_scheduler import CATEGORIES

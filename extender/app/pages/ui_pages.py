@@ -16,14 +16,11 @@ from extender.app.wiring import SchedulerSetup, make_runtime
 from extender.basics.clock import Clock, SystemClock
 from extender.framework.profiles import Profile
 from extender.scheduler.attempt_history import PluginTimer
-from extender.ui.change_feed import ChangeFeed
-from extender.ui.live_document import SchedulerView
-from extender.ui.live_feed import MAX_SHARE
-from extender.ui.mounted_pages import MountedPages
+from extender.ui.live_feed import MAX_SHARE, ChangeFeed
+from extender.ui.mounted_pages import HostCheckMiddleware, MountedPages, ResponseHeadersMiddleware
 from extender.ui.page_source import ClusterAccess, PageSource
 from extender.ui.pages import make_app
-from extender.ui.response_headers import HostCheckMiddleware, ResponseHeadersMiddleware
-from extender.ui.scheduler_pages import SchedulerPages
+from extender.ui.scheduler_pages import SchedulerPages, SchedulerView
 
 _SHARE_WITHOUT_DECISIONS: Final = 0.5
 """The share of the time in which pages may be read again, in a process that makes no decisions."""

@@ -8,7 +8,7 @@ from extender.analysis.text_table import format_amount, format_percent
 from extender.answers.planning import ScenarioOutcome
 from extender.planning.what_if_report import format_summary, make_what_if_values
 from extender.ui.cluster_document import sort_resources
-from extender.ui.live_document import LiveCell
+from extender.ui.scheduler_pages import LiveCell
 
 MAX_ROWS: Final = 100
 """The number of pods of a table on the page. The document has all."""

@@ -6,7 +6,7 @@ import pytest
 
 from extender.analysis.recorded_cluster import read_recording
 from extender.app import wiring
-from extender.ui.recorded_source import RecordedSource
+from extender.ui.page_source import RecordedSource
 
 DEMO = Path(__file__).parents[3] / "docs" / "examples" / "demo" / "cluster.yaml"
 

@@ -1,7 +1,7 @@
 """The document of the page Cluster."""
 
 from extender.cache.cache import Cache
-from extender.ui.cluster_document import make_cluster_document, sort_resources
+from extender.ui.cluster_document import make_cluster_document, make_node_document, sort_resources
 from tests.build import make_node, make_pod
 
 ZONE = "topology.kubernetes.io/zone"
@@ -77,3 +77,53 @@ def test_a_cluster_without_nodes_has_empty_lists() -> None:
     assert (document["nodes"], document["totals"]) == ([], [{
         "resource": "pods", "requested": "0", "allocatable": "0", "percent": "-", "thousandths": 0, "full": 0
     }])  # fmt: skip
+
+
+def make_cache() -> Cache:
+    cache = Cache()
+    cache.add_or_update_node(
+        make_node(
+            "a",
+            labels={"zone": "z1", "arch": "arm"},
+            allocatable={"cpu": "2", "memory": "4Gi", "pods": "10"},
+            taints=({"key": "db", "value": "yes", "effect": "NoSchedule"},),
+        )
+    )
+    cache.add_or_update_node(make_node("b", allocatable={"example.com/gpu": "2"}))
+    cache.add_or_update_pod(make_pod("small", node="a", requests={"cpu": "100m"}))
+    cache.add_or_update_pod(make_pod("large", node="a", requests={"cpu": "1", "memory": "1Gi"}))
+    return cache
+
+
+def test_a_node_has_its_amounts_and_its_pods_the_largest_first() -> None:
+    document = make_node_document(make_cache().snapshot(), "a")
+    assert document is not None
+    assert document["resources"][:2] == [
+        {
+            "resource": "cpu",
+            "requested": "1100m",
+            "allocatable": "2",
+            "free": "900m",
+            "percent": "55%",
+            "thousandths": 550,
+        },
+        {
+            "resource": "memory",
+            "requested": "1Gi",
+            "allocatable": "4Gi",
+            "free": "3Gi",
+            "percent": "25%",
+            "thousandths": 250,
+        },
+    ]
+    assert [entry["resource"] for entry in document["resources"]] == ["cpu", "memory", "pods"]
+    assert document["pods"] == [
+        {"pod": "default/large", "priority": 0, "requests": {"cpu": "1", "memory": "1Gi"}},
+        {"pod": "default/small", "priority": 0, "requests": {"cpu": "100m"}},
+    ]
+    assert document["labels"] == {"arch": "arm", "zone": "z1"}
+    assert document["taints"] == [{"key": "db", "value": "yes", "effect": "NoSchedule"}]
+
+
+def test_an_unknown_node_has_no_document() -> None:
+    assert make_node_document(make_cache().snapshot(), "c") is None

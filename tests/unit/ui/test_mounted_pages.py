@@ -5,9 +5,16 @@ from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
+from starlette.responses import PlainTextResponse
+from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from extender.ui.mounted_pages import MountedPages, find_pattern_of_pages
+from extender.ui.mounted_pages import (
+    HostCheckMiddleware,
+    MountedPages,
+    ResponseHeadersMiddleware,
+    find_pattern_of_pages,
+)
 
 
 def make_recorder(name: str, calls: list[str]) -> ASGIApp:
@@ -55,3 +62,52 @@ def test_a_pattern_that_matches_a_page_is_found(pattern: str) -> None:
 
 def test_patterns_of_other_paths_match_no_page() -> None:
     assert find_pattern_of_pages(["/healthz", "/metrics*", "/uid", "/uid*", "/x*"]) == ""
+
+
+def make_client(hosts: frozenset[str] | None) -> TestClient:
+    page = PlainTextResponse("page")
+    return TestClient(ResponseHeadersMiddleware(page if hosts is None else HostCheckMiddleware(page, hosts)))
+
+
+LOOPBACK = frozenset(("127.0.0.1", "localhost", "[::1]"))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8800", "localhost:1", "LOCALHOST", "[::1]", "[::1]:8800"])
+def test_a_request_to_a_loopback_host_is_served(host: str) -> None:
+    response = make_client(LOOPBACK).get("/", headers={"Host": host})
+    assert (response.status_code, response.text) == (200, "page")
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:8800", "127.0.0.1.evil.example", "localhost.evil.example", "", "127.0.0.1:80:80"],
+)
+def test_a_request_to_another_host_is_rejected(host: str) -> None:
+    response = make_client(LOOPBACK).get("/", headers={"Host": host})
+    assert response.status_code == 421
+    assert "page" not in response.text
+    assert response.headers["x-frame-options"] == "DENY"
+
+
+def test_without_hosts_every_host_is_served() -> None:
+    assert make_client(None).get("/", headers={"Host": "scheduler.example"}).status_code == 200
+
+
+def test_a_page_allows_nothing_inline_and_cannot_be_framed() -> None:
+    headers = make_client(None).get("/").headers
+    policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'"
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "set-cookie" not in headers
+
+
+def test_open_paths_are_served_for_every_host() -> None:
+    client = TestClient(HostCheckMiddleware(PlainTextResponse("page"), LOOPBACK, frozenset({"/livez"})))
+    foreign = {"Host": "evil.example"}
+    assert client.get("/livez", headers=foreign).status_code == 200
+    assert client.get("/metrics", headers=foreign).status_code == 421
+    assert client.get("/metrics", headers={"Host": "localhost:80"}).status_code == 200

@@ -9,8 +9,8 @@ from starlette.testclient import TestClient
 
 from extender.analysis.recorded_cluster import parse_recording
 from extender.app import wiring
+from extender.ui.page_source import RecordedSource
 from extender.ui.pages import make_app
-from extender.ui.recorded_source import RecordedSource
 
 STATIC = Path(__file__).parents[3] / "extender" / "ui" / "static"
 HOSTILE_TEXTS = [

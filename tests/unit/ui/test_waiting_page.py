@@ -10,8 +10,8 @@ from starlette.responses import StreamingResponse
 
 from extender.analysis.input.input_errors import make_input_error
 from extender.api.kinds.pod import Pod
+from extender.ui.page_source import RecordedSource
 from extender.ui.pages import Pages
-from extender.ui.recorded_source import RecordedSource
 from extender.ui.waiting_page import WaitingPage
 from extender.ui.waiting_view import AlikePods
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from extender.ui.recorded_source import RecordedSource
+from extender.ui.page_source import RecordedSource
 from extender.ui.waiting_view import AlikePods, find_waiting_start, format_age, format_owner, group_by_reason
 from tests.build import make_pod
 

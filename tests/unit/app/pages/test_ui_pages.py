@@ -21,7 +21,7 @@ from extender.metrics.exposition import make_registry
 from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
 from extender.serving.serving_options import ServingOptions
-from extender.ui.change_feed import ChangeFeed
+from extender.ui.live_feed import ChangeFeed
 from extender.ui.page_source import PageSource
 from tests.build import make_node, make_pod
 

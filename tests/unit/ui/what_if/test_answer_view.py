@@ -5,7 +5,7 @@ from typing import Any
 from extender.app import wiring
 from extender.planning.scenario import AddedNodes, Scale, Scenario
 from extender.planning.what_if import WhatIfRunner
-from extender.ui.live_document import LiveCell
+from extender.ui.scheduler_pages import LiveCell
 from extender.ui.what_if.answer_view import MAX_ROWS, AnswerView, make_answer_view
 from tests.unit.planning.clusters import SETUP, budget, make_cache, node, pod
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from extender.app.pages.what_if_answers import make_answers
 from extender.app.wiring import build_setup
 from extender.cli.planning.what_if import app as what_if_command
+from extender.ui.page_source import RecordedSource
 from extender.ui.pages import make_app
-from extender.ui.recorded_source import RecordedSource
 from extender.ui.what_if import answers as answers_module
 from extender.ui.what_if import page as page_module
 from tests.unit.ui.conftest import DEMO
