@@ -8,9 +8,9 @@ import os
 import signal
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final
+from types import FrameType
 
-_FIRST_PID: Final = 1
+_FIRST_PID = 1
 """The process id of the first process of a container."""
 
 
@@ -30,7 +30,7 @@ def _import_main(module: str) -> Callable[[], None]:
     Meanwhile SIGINT has its default action: the process is killed, which a shell reports as exit status 130. SIGTERM
     always has its default action, unless a command handles it.
     """
-    default_action: Callable[[int, Any], None] | signal.Handlers = signal.SIG_DFL
+    default_action: Callable[[int, FrameType | None], None] | signal.Handlers = signal.SIG_DFL
     if os.getpid() == _FIRST_PID:
         default_action = _exit_by_signal
         signal.signal(signal.SIGTERM, default_action)
@@ -42,7 +42,7 @@ def _import_main(module: str) -> Callable[[], None]:
     return main
 
 
-def _exit_by_signal(signal_number: int, _: Any) -> None:
+def _exit_by_signal(signal_number: int, _: FrameType | None) -> None:
     """End the process with the exit status that a shell reports for one that a signal killed."""
     os._exit(128 + signal_number)
 
