@@ -17,11 +17,12 @@ import typer
 from extender.analysis.input.input_errors import make_input_error
 from extender.analysis.input.input_files import STDIN
 from extender.analysis.recorded_cluster import read_recording
+from extender.analysis.text_table import format_count
 from extender.cli.planning.result_file import ResultFile, make_digest, make_plugin_digest
 from extender.cli.planning.workers import RUN_LOCK, Workers, run_tasks
 from extender.cli.recording_options import redirect_plugin_output
 from extender.cli.terminal import ProgressBar, write_error
-from extender.experiments.defragmentation import defragment
+from extender.experiments.defragmentation import Defragmentation, defragment
 from extender.experiments.gpu_trace import Trace, TraceError, make_trace
 from extender.experiments.plots import MatplotlibMissingError, check_matplotlib, write_plots
 from extender.experiments.policies import POLICIES, Policy, UnknownPolicyError, find_policies
@@ -35,6 +36,7 @@ from extender.experiments.report import (
     make_run_values,
 )
 from extender.experiments.runner import Run, run_experiment
+from extender.experiments.trace_cluster import RunError, find_pods_without_node
 from extender.planning.rebalance.report import make_rebalance_values
 
 _EPILOG: Final = f"""\b
@@ -56,6 +58,9 @@ _Trace: TypeAlias = Annotated[
     typer.Option(
         metavar="FILE", help="Recorded cluster with GPU nodes and pending pods: YAML or JSON, plain or gzipped."
     ),
+]
+_Seeds: TypeAlias = Annotated[
+    str, typer.Option(metavar="RANGE", help="Seeds of the order of pods and nodes, such as 42-51 or 1,3,5.")
 ]
 _Curves: TypeAlias = Annotated[
     str, typer.Option(metavar="FILE", help="Write the allocation by arrived demand to this file, as JSON lines.")
@@ -89,6 +94,9 @@ _Plans: TypeAlias = Annotated[
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
+OnProgress: TypeAlias = Callable[[float], None]
+"""A function that is called with the finished part of a run, from 0 to 1."""
+
 RunAll: TypeAlias = Callable[[Sequence[tuple[Policy, int]]], Iterable[Run]]
 """A function that returns the run of each policy with a seed, in order."""
 
@@ -105,9 +113,7 @@ class ReportFormat(Enum):
 def experiment(
     trace: _Trace,
     policy: Annotated[str, typer.Option(metavar="NAME[,NAME]", help="Policies to compare.")] = "FGD,Fill",
-    seeds: Annotated[
-        str, typer.Option(metavar="RANGE", help="Seeds of the order of pods and nodes, such as 42-51 or 1,3,5.")
-    ] = "42-51",
+    seeds: _Seeds = "42-51",
     output: Annotated[ReportFormat, typer.Option("--output", "-o", help="Output format.")] = ReportFormat.TABLE,
     jobs: _Jobs = 1,
     scheduler_address: _SchedulerAddress = "",
@@ -135,15 +141,17 @@ def experiment(
     _check_variant(published)
     _prepare_directories(plots, plans)
     policies, gpu_trace = _read_policies(policy), _read_variant(trace, published)
+    _warn_about_pods_without_node(gpu_trace)
     tasks = list(product(policies, seed_numbers))
     runs = list[Run]()
     with ExitStack() as stack:
         saved_runs = stack.enter_context(closing(_SavedRuns(results, gpu_trace, policies)))
         curve_file = stack.enter_context(_open_curves(curves)) if curves else None
-        run_source = partial(run_task, gpu_trace if trace == STDIN else trace)
         stack.callback(_finish_report, runs, len(tasks), output, published, saved=bool(results))
         bar = stack.enter_context(ProgressBar("runs"))
         bar.show(0, len(tasks))
+        progress = _report_in_this_process(workers, lambda part: bar.show(len(runs) + part, len(tasks)))
+        run_source = partial(run_task, gpu_trace if trace == STDIN else trace, on_progress=progress)
         for run in saved_runs.complete(tasks, lambda remaining: run_tasks(workers, run_source, remaining)):
             bar.erase()
             _write_run(run, output, curve_file, is_first=not runs)
@@ -151,7 +159,22 @@ def experiment(
             bar.show(len(runs), len(tasks))
     _draw_plots(plots, runs)
     if moves:
-        _show_moves(gpu_trace, tasks, moves, plans)
+        _show_moves(gpu_trace if trace == STDIN else trace, tasks, moves, plans, workers)
+
+
+def _report_in_this_process(workers: Workers, on_progress: OnProgress) -> OnProgress | None:
+    """Return *on_progress* if this process makes the runs; other processes cannot call it."""
+    return on_progress if workers.runs_in_this_process else None
+
+
+def _warn_about_pods_without_node(trace: Trace) -> None:
+    """Print how many pods fit on no node of the empty cluster, for example because of a wrong unit."""
+    pods = dict[str, str]()
+    with suppress(RunError):  # the runs end with this error
+        pods = find_pods_without_node(trace)
+    for key, message in list(pods.items())[:1]:
+        count = f"{len(pods):,} of {format_count(len(trace.pods), 'pod')}"
+        write_error(f"note: {count} can never be placed; {key} on the empty cluster: {message}")
 
 
 class _SavedRun(msgspec.Struct, frozen=True):
@@ -206,32 +229,47 @@ def _check_plans(directory: str, moves: float) -> None:
         raise typer.BadParameter("needs --moves PERCENT", param_hint="--plans")
 
 
-def _show_moves(trace: Trace, runs: Iterable[tuple[Policy, int]], percent: float, directory: str) -> None:
+def _show_moves(
+    source: Trace | str, tasks: Sequence[tuple[Policy, int]], percent: float, directory: str, workers: Workers
+) -> None:
     """Print to standard error how much more fits with moves, and write the plans; no name of a directory writes none.
 
     Raises:
         OSError: a plan cannot be written.
     """
-    for policy, seed in runs:
-        with redirect_plugin_output():
-            result = defragment(trace, policy, seed, percent)
-        typer.echo(format_defragmentation(result), err=True)
-        if directory:
-            path = Path(directory) / f"{policy.name}-{seed}.json"
-            path.write_bytes(msgspec.json.encode(make_rebalance_values(result.plan)) + b"\n")
+    with ProgressBar("runs with moves") as bar:
+        bar.show(0, len(tasks))
+        done = 0
+        progress = _report_in_this_process(workers, lambda part: bar.show(done + part, len(tasks)))
+        for result in run_tasks(workers, partial(move_task, source, percent, on_progress=progress), tasks):
+            bar.erase()
+            typer.echo(format_defragmentation(result), err=True)
+            if directory:
+                path = Path(directory) / f"{result.policy}-{result.seed}.json"
+                path.write_bytes(msgspec.json.encode(make_rebalance_values(result.plan)) + b"\n")
+            done += 1
+            bar.show(done, len(tasks))
 
 
-def run_task(source: Trace | str, task: tuple[Policy, int]) -> Run:
+def run_task(source: Trace | str, task: tuple[Policy, int], on_progress: OnProgress | None = None) -> Run:
     """Run a policy with a seed; what plugins print goes to standard error. Executors call this function.
 
-    *source* is the trace, or its file, which a process reads once.
+    *source* is the trace, or its file, which a process reads once; see `run_experiment` for *on_progress*.
 
     Raises:
         RunError: a plugin failed.
         InputError: the file is no trace of GPU pods.
     """
     with RUN_LOCK, redirect_plugin_output():
-        return run_experiment(_read_trace(source) if isinstance(source, str) else source, *task)
+        return run_experiment(_read_trace(source) if isinstance(source, str) else source, *task, on_progress)
+
+
+def move_task(
+    source: Trace | str, percent: float, task: tuple[Policy, int], on_progress: OnProgress | None = None
+) -> Defragmentation:
+    """Move at most *percent* of the pods of a policy with a seed; see `run_task`, also for the errors."""
+    with RUN_LOCK, redirect_plugin_output():
+        return defragment(_read_trace(source) if isinstance(source, str) else source, *task, percent, on_progress)
 
 
 def _write_run(run: Run, output: ReportFormat, curves: TextIO | None, *, is_first: bool) -> None:

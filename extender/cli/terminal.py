@@ -146,8 +146,11 @@ class ProgressBar:
         """Erase the bar."""
         self.erase()
 
-    def show(self, done: int, total: int) -> None:
-        """Draw the bar if its percentage or its total changed; erase it if all is done."""
+    def show(self, done: float, total: int) -> None:
+        """Draw the bar if its percentage or its total changed; erase it if all is done.
+
+        *done* has a fraction if a part of one thing is done.
+        """
         if not self._enabled:
             self._write_line(done, total)
             return
@@ -156,22 +159,23 @@ class ProgressBar:
         if done >= total:
             self.erase()
             return
-        percent = 100 * done // total
+        percent = int(100 * done // total)
         if (percent, total) == self._last_state:
             return
         self._last_state = percent, total
-        filled_width = _BAR_WIDTH * done // total
+        filled_width = int(_BAR_WIDTH * done // total)
         bar = "#" * filled_width + "." * (_BAR_WIDTH - filled_width)
-        line = f"[{bar}] {percent:3d}% {done} of {total} {self._noun}"
+        line = f"[{bar}] {percent:3d}% {int(done)} of {total} {self._noun}"
         self._terminal.write(f"\r{line[: shutil.get_terminal_size().columns - 1]}")  # a wrapped line cannot be erased
         self._terminal.flush()
 
-    def _write_line(self, done: int, total: int) -> None:
+    def _write_line(self, done: float, total: int) -> None:
         """Write the numbers if the last line was written long enough ago."""
         now = self._clock()
         if 0 < done < total and now - self._last_line_time >= _SECONDS_BETWEEN_LINES:
             self._last_line_time = now
-            self._terminal.write(f"extender: {done} of {total} {self._noun}\n")
+            part = "" if done == int(done) else f" ({int(100 * done // total)}%)"
+            self._terminal.write(f"extender: {int(done)} of {total} {self._noun}{part}\n")
             self._terminal.flush()
 
     def erase(self) -> None:

@@ -5,7 +5,7 @@ make enough room by leaving. The scheduling cycle proves each move at its turn: 
 evicted and finds another node, and the waiting pod then finds a node. Otherwise all of this is undone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
@@ -68,8 +68,13 @@ class _Candidate:
     pods: tuple[AssignedPodInfo, ...]
 
 
-def defragment(trace: Trace, policy: Policy, seed: int, max_percent: float) -> Defragmentation:
+def defragment(
+    trace: Trace, policy: Policy, seed: int, max_percent: float, on_progress: Callable[[float], None] | None = None
+) -> Defragmentation:
     """Place pods until they request 100 % of the GPUs, then move at most *max_percent* of the placed pods.
+
+    *on_progress* is called with the finished part of the work, from 0 to 1: first for each pod that arrives, which is
+    half of the work, then for each waiting pod.
 
     Raises:
         RunError: a plugin failed.
@@ -78,7 +83,9 @@ def defragment(trace: Trace, policy: Policy, seed: int, max_percent: float) -> D
     cluster = TraceCluster(trace, arrivals.nodes, policy, seed)
     end = int(np.searchsorted(np.cumsum(arrivals.gpu_milli), trace.capacity, side="right"))
     placed_milli, waiting = 0, list[tuple[int, Pod]]()
-    for pod, milli in zip(arrivals.pods[:end], arrivals.gpu_milli[:end], strict=True):
+    report = on_progress or _ignore_progress
+    for index, (pod, milli) in enumerate(zip(arrivals.pods[:end], arrivals.gpu_milli[:end], strict=True), start=1):
+        report(index / end / 2)
         if cluster.place(pod):
             placed_milli += milli
         elif milli:
@@ -87,7 +94,8 @@ def defragment(trace: Trace, policy: Policy, seed: int, max_percent: float) -> D
     waiting.sort(key=lambda entry: -entry[0])
     search = _Search(cluster, int(pod_count * max_percent / 100))
     added, unplaced = 0, list[tuple[str, str]]()
-    for milli, pod in waiting:
+    for index, (milli, pod) in enumerate(waiting, start=1):
+        report((1 + index / len(waiting)) / 2)
         if search.make_room(pod):
             added += milli
         else:
@@ -95,6 +103,10 @@ def defragment(trace: Trace, policy: Policy, seed: int, max_percent: float) -> D
     plan = RoomPlan(tuple(pod.key for _, pod in waiting), Proof(tuple(search.steps)), tuple(unplaced), False)
     before, after = (round(100 * milli / trace.capacity, 2) for milli in (placed_milli, placed_milli + added))
     return Defragmentation(policy.name, seed, pod_count, before, after, plan)
+
+
+def _ignore_progress(_: float) -> None:
+    """Do nothing."""
 
 
 class _Search:

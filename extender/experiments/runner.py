@@ -1,5 +1,6 @@
 """One run of an experiment: place the arriving pods one after another, and record the allocated GPUs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Final
@@ -38,8 +39,10 @@ class Run:
     seconds: float
 
 
-def run_experiment(trace: Trace, policy: Policy, seed: int) -> Run:
+def run_experiment(trace: Trace, policy: Policy, seed: int, on_progress: Callable[[float], None] | None = None) -> Run:
     """Place the pods of *trace* in the order of *seed*. No pod is removed, and a pod that fits nowhere is dropped.
+
+    *on_progress* is called after each pod with the part of the pods that have arrived, from 0 to 1.
 
     Raises:
         RunError: a plugin failed.
@@ -58,6 +61,8 @@ def run_experiment(trace: Trace, policy: Policy, seed: int) -> Run:
         is_placed[index] = bool(cluster.place(pod))
         if index in measured_pods:
             fragmented_percent[measured_pods[index]] = cluster.measure_fragmentation()
+        if on_progress is not None:
+            on_progress((index + 1) / len(arrivals.pods))
     allocated_so_far = np.cumsum(np.where(is_placed, arrivals.gpu_milli, 0)) * 100 / trace.capacity
     waiting_so_far = np.cumsum(~is_placed)
     demand_percents = np.rint(arrived_percent).astype(np.int64)

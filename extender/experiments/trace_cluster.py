@@ -7,8 +7,10 @@ from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.app import wiring
 from extender.cache.cache import Cache
+from extender.cache.pod_info import PodInfo
+from extender.cache.pod_signature import PodSignature
 from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins
-from extender.cycle.decision import ScheduleFailure
+from extender.cycle.decision import ScheduleFailure, ScheduleResult
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.scheduling_cycle import schedule_pod
 from extender.experiments.fragmentation_causes import Cause, measure_fragmentation
@@ -53,11 +55,8 @@ class TraceCluster:
             RunError: a plugin failed.
         """
         pod_info = self.cache.make_pod_info(pod)
-        with self.cache.read() as snapshot:
-            decision = schedule_pod(pod_info, snapshot, self._profile, self._runtime, self._rng, self._node_sampler)
+        decision = self.decide(pod_info)
         if isinstance(decision, ScheduleFailure):
-            if decision.status.code is Code.ERROR:
-                raise RunError(f"policy {self._policy_name}, pod {pod.key}: {decision.message}")
             return ""
         node_name, cycle_state = decision.suggested_host, decision.cycle_state
         with self.cache.read() as snapshot:
@@ -66,6 +65,18 @@ class TraceCluster:
             raise RunError(f"policy {self._policy_name}, pod {pod.key}: {status.message}")
         self.cache.assume(make_assumed_pod(pod, node_name, self._profile, cycle_state), node_name)
         return node_name
+
+    def decide(self, pod_info: PodInfo) -> ScheduleResult | ScheduleFailure:
+        """Return the result of the scheduling cycle; the pod is not placed.
+
+        Raises:
+            RunError: a plugin failed.
+        """
+        with self.cache.read() as snapshot:
+            decision = schedule_pod(pod_info, snapshot, self._profile, self._runtime, self._rng, self._node_sampler)
+        if isinstance(decision, ScheduleFailure) and decision.status.code is Code.ERROR:
+            raise RunError(f"policy {self._policy_name}, pod {pod_info.key}: {decision.message}")
+        return decision
 
     def measure_fragmentation(self) -> dict[Cause, float]:
         """Return the fragmented part of the cluster's GPUs in per cent, by cause."""
@@ -78,3 +89,22 @@ class TraceCluster:
         table = DeviceTable()
         with self.cache.read() as snapshot:
             return table, table.get(snapshot.view())
+
+
+def find_pods_without_node(trace: Trace) -> dict[str, str]:
+    """Return the pods of *trace* that fit on no node of the empty cluster: for each `namespace/name` the message.
+
+    Raises:
+        RunError: a plugin failed.
+    """
+    cluster = TraceCluster(trace, trace.nodes, Policy("BestFit"), seed=0)
+    messages: dict[PodSignature, str] = {}
+    pods_without_node: dict[str, str] = {}
+    for pod in trace.pods:
+        pod_info = cluster.cache.make_pod_info(pod)
+        if pod_info.signature not in messages:
+            decision = cluster.decide(pod_info)
+            messages[pod_info.signature] = decision.message if isinstance(decision, ScheduleFailure) else ""
+        if messages[pod_info.signature]:
+            pods_without_node[pod.key] = messages[pod_info.signature]
+    return pods_without_node

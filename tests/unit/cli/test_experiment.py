@@ -11,10 +11,12 @@ import pytest
 from distributed import LocalCluster
 
 from extender.cli import experiment
+from extender.cli.terminal import ProgressBar
 from extender.experiments.published_results import TRACE_FIGURES, measure_trace
 from extender.plugins.gpu_share.plugin import GpuShare
 from extender.testing import make_node
 from tests.unit.experiments.small_trace import small_trace, small_trace_text
+from tests.unit.plugins.gpu_share.gpu_builders import gpu_node, shared_pod
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -78,10 +80,10 @@ def test_the_finished_runs_are_shown_after_an_interruption(
 ) -> None:
     run_task = experiment.run_task
 
-    def run_or_fail(source: Any, task: Any) -> Any:
+    def run_or_fail(source: Any, task: Any, on_progress: Any) -> Any:
         if task[1] == 3:
             raise raised
-        return run_task(source, task)
+        return run_task(source, task, on_progress)
 
     monkeypatch.setattr(experiment, "run_task", run_or_fail)
     code, out, err = extender("experiment", "--trace", trace, "--policy", "FGD,Fill", "--seeds", "1-4")
@@ -150,11 +152,11 @@ def count_runs(monkeypatch: pytest.MonkeyPatch, fail_at: int = 0) -> list[tuple[
     """Return a list to which each run is added; the run with the number *fail_at* is interrupted."""
     run_task, started = experiment.run_task, list[tuple[str, int]]()
 
-    def run_or_fail(source: Any, task: Any) -> Any:
+    def run_or_fail(source: Any, task: Any, on_progress: Any) -> Any:
         started.append((task[0].name, task[1]))
         if len(started) == fail_at:
             raise KeyboardInterrupt
-        return run_task(source, task)
+        return run_task(source, task, on_progress)
 
     monkeypatch.setattr(experiment, "run_task", run_or_fail)
     return started
@@ -304,3 +306,41 @@ def test_a_recording_without_gpus_is_named_in_one_line(extender: Command, tmp_pa
     status, out, err = extender("experiment", "--trace", str(path))
     assert (status, out) == (2, "")
     assert "no-gpus.json: no node has the allocatable resource alibabacloud.com/gpu-count" in err
+
+
+def test_the_bars_advance_within_a_run_and_its_moves(
+    extender: Command, trace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = list[tuple[str, float]]()
+
+    class RecordedBar(ProgressBar):
+        def show(self, done: float, total: int) -> None:
+            shown.append((self._noun, done / total))
+
+    monkeypatch.setattr(experiment, "ProgressBar", RecordedBar)
+    extender("experiment", "--trace", trace, "--policy", "Random", "--seeds", "3-4", "--moves", "50")
+    for noun in ("runs", "runs with moves"):
+        parts = [part for name, part in shown if name == noun]
+        assert parts == sorted(parts)
+        assert (parts[0], parts[-1]) == (0, 1)
+        assert len({part for part in parts if 0 < part < 0.5}) > 10
+
+
+def test_several_processes_make_the_moves_of_one(extender: Command, trace: str) -> None:
+    arguments = ("experiment", "--trace", trace, "--policy", "Random,FGD", "--seeds", "3-4", "--moves", "50")
+    lines = extender(*arguments)[2].splitlines()
+    runs = ["Random, seed 3", "Random, seed 4", "FGD, seed 3", "FGD, seed 4"]
+    assert [line.partition(":")[0] for line in lines] == runs
+    assert extender(*arguments, "--jobs", "2")[2].splitlines() == lines
+
+
+def test_pods_that_can_never_be_placed_are_named_before_the_runs(extender: Command, tmp_path: Path) -> None:
+    """The memory of the second pod is in bytes that were taken for MiB."""
+    big_pod = shared_pod("b", 500)
+    big_pod["spec"]["containers"][0]["resources"]["requests"]["memory"] = "8589934592Mi"
+    objects = [gpu_node("n", gpus=2, cpu="32"), shared_pod("a", 500), big_pod]
+    path = tmp_path / "units.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    status, _, err = extender("experiment", "--trace", str(path), "--seeds", "1")
+    note = "extender: note: 1 of 2 pods can never be placed; default/b on the empty cluster: "
+    assert (status, err) == (0, f"{note}0/1 nodes are available: 1 Insufficient memory.\n")

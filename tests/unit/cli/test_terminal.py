@@ -48,6 +48,14 @@ def test_a_pipe_gets_a_line_every_half_minute() -> None:
     assert pipe.getvalue() == "extender: 2 of 9 pods\nextender: 4 of 9 pods\n"
 
 
+def test_a_fraction_of_a_run_is_in_the_percentage() -> None:
+    terminal, pipe, times = _Terminal(), io.StringIO(), iter([0.0, 30.0])
+    ProgressBar("runs", terminal).show(1.5, 2)
+    assert terminal.getvalue() == "\r[######################........]  75% 1 of 2 runs"
+    ProgressBar("runs", pipe, lambda: next(times)).show(0.254, 1)
+    assert pipe.getvalue() == "extender: 0 of 1 runs (25%)\n"
+
+
 def test_an_erased_bar_is_drawn_again() -> None:
     terminal = _Terminal()
     progress_bar = ProgressBar("pods", terminal)
