@@ -19,9 +19,8 @@ from extender.analysis.explain import PodExplainer
 from extender.analysis.input.input_errors import InputError, make_input_error
 from extender.analysis.pod_selection import PodSelection
 from extender.analysis.recorded_cluster import check_nodes, load_cache
-from extender.analysis.simulate import SimulationOptions
+from extender.analysis.simulate import SimulationOptions, make_simulation_values
 from extender.analysis.simulate import simulate as run_simulation
-from extender.analysis.simulation_text import make_simulation_values
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.cli.recording_options import Cluster, InputOptions, make_offline_runtime, read_inputs
 from extender.config.errors import ConfigError

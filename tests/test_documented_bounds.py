@@ -29,7 +29,6 @@ from extender.client import (
     extender,
     extender_transport,
     listwatch,
-    response_handler,
     transport,
     watch,
     writer,
@@ -211,9 +210,9 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "Nesting of an object of the API server": {"500 levels": (codec._MAX_DEPTH, 500)},
     "Response of an HTTP extender": {"64 MiB": (extender_transport.MAX_RESPONSE_BYTES, 64 * MIB)},
     "Headers of a response of the API server or an HTTP extender; informational responses (1xx) to a request": {
-        "1,000": (response_handler.MAX_HEADERS, 1000),
-        "64 KiB": (response_handler.MAX_HEADER_BYTES, 64 * KIB),
-        "100": (response_handler.MAX_INFORMATIONAL_RESPONSES, 100),
+        "1,000": (connections.MAX_HEADERS, 1000),
+        "64 KiB": (connections.MAX_HEADER_BYTES, 64 * KIB),
+        "100": (connections.MAX_INFORMATIONAL_RESPONSES, 100),
     },
     "Scores or nodes of an HTTP extender's response; its values with names; with nodes; of victims, or with a null": {
         "100,000": (extender.MAX_ITEMS, 100_000),

@@ -5,9 +5,8 @@ from typing import Annotated, Final
 import typer
 
 from extender.analysis.recorded_cluster import check_nodes, load_cache
-from extender.analysis.simulate import SimulationOptions
+from extender.analysis.simulate import SimulationOptions, format_simulation, make_simulation_values
 from extender.analysis.simulate import simulate as run_simulation
-from extender.analysis.simulation_text import format_simulation, make_simulation_values
 from extender.answers.schema_version import AnswerKind
 from extender.cli import options
 from extender.cli.live.cluster_options import ClusterOptions, read_cluster_inputs

@@ -1,6 +1,7 @@
 """Connections of all our clients: idle ones are kept for a minute, and those with unread responses are aborted.
 
-Bodies of responses are read whole within a limit, or with pauses between the chunks.
+Bodies of responses are read whole within a limit, or with pauses between the chunks. aiohttp queues each informational
+response (1xx) without a limit, and responses that arrive while the connection is idle; both are limited here.
 
 A TLS connection that is closed waits for the peer's close_notify. If the peer is stopped or slow, the socket stays
 open after its `aiohttp.ClientSession` was closed. So connections with unread data are aborted instead.
@@ -21,10 +22,62 @@ from functools import partial
 from typing import Any, Final
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_exceptions import BadHttpMessage
 
 from extender.basics.tls_reads import limit_reads
 from extender.client.errors import ResponseTooLargeError
-from extender.client.response_handler import MAX_HEADER_BYTES, MAX_HEADERS, BoundedResponseHandler
+
+MAX_INFORMATIONAL_RESPONSES: Final = 100
+"""Limit of the informational responses to one request. Go has a limit for the bytes of their headers."""
+
+MAX_HEADER_BYTES: Final = 64 << 10
+"""Limit of each header of a response, and of its status line."""
+
+MAX_HEADERS: Final = 1000
+"""Limit of the headers of a response.
+
+Source: Go 1.26, net/http/transport.go, Transport.MaxResponseHeaderBytes, which is 10 MiB in total.
+"""
+
+_SWITCHING_PROTOCOLS: Final = 101
+
+
+class BoundedResponseHandler(ResponseHandler):
+    """Skips informational responses, and closes a connection with too many of them or with unexpected data."""
+
+    _informational_count = 0
+    _has_response = False
+
+    def set_response_params(self, **params: Any) -> None:
+        """Expect the response to the next request."""
+        self._informational_count, self._has_response = 0, False
+        super().set_response_params(**params)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse *data*, or abort the connection if the response is complete: no request has asked for *data*.
+
+        Source: Go 1.26, net/http/transport.go, persistConn.readLoopPeekFailLocked.
+        """
+        if data and self._has_response and self._payload is not None and self._payload.is_eof():
+            self.force_close()
+            if self.transport is not None:
+                self.transport.abort()
+            return
+        super().data_received(data)
+
+    def feed_data(self, data: Any, size: int = 0) -> None:
+        """Queue a response, unless it is informational."""
+        code = data[0].code
+        if code >= 200 or code == _SWITCHING_PROTOCOLS:
+            self._has_response = True
+            super().feed_data(data, size)
+            return
+        self._informational_count += 1
+        if self._informational_count > MAX_INFORMATIONAL_RESPONSES and self.exception() is None:
+            message = f"more than {MAX_INFORMATIONAL_RESPONSES} informational responses"
+            self.set_exception(BadHttpMessage(message))
+
 
 KEEPALIVE_SECONDS: Final = 60.0
 """Seconds for which an idle connection is kept."""

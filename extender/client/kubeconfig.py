@@ -24,8 +24,13 @@ from extender.basics.input_limits import (
     shorten,
 )
 from extender.client.auth.exec_plugin import run_exec_plugin
-from extender.client.auth.pem_files import write_pem_file
-from extender.client.auth.static_credentials import Entry, find_context, make_static_configuration, validate_kubeconfig
+from extender.client.auth.static_credentials import (
+    Entry,
+    find_context,
+    make_static_configuration,
+    validate_kubeconfig,
+    write_pem_file,
+)
 from extender.client.errors import CredentialsError
 from extender.client.proxies import find_proxy
 from extender.config.documents import parse_document
@@ -250,7 +255,7 @@ def _load_kubeconfig(files: list[Path], source: CredentialSource) -> RestConfig:
         configuration = (
             _load_auth_provider(cluster, user)
             if "auth-provider" in user.values
-            else make_static_configuration(cluster, user, write_pem_file)
+            else make_static_configuration(cluster, user)
         )
         exec_status = (
             run_exec_plugin(credential_settings["exec"], user.folder, cluster.values)

@@ -10,8 +10,7 @@ from typing import Final
 from extender.config.defaults import IN_TREE_PLUGINS
 from extender.config.did_you_mean import did_you_mean
 from extender.config.errors import FieldError, child
-from extender.config.extension_point_fields import EXTENSION_POINTS, ExtensionPoint
-from extender.config.model import Plugin, PluginSet, Profile
+from extender.config.model import EXTENSION_POINTS, ExtensionPoint, Plugin, PluginSet, Profile
 
 ExtensionPointLookup = Callable[[str], frozenset[str] | None]
 """Returns the keys of the extension points that a plugin implements; None if the plugin is unknown."""

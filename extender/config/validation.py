@@ -11,9 +11,10 @@ from extender.api.label_syntax import invalid_value, validate_qualified_name
 from extender.api.requests import is_extended_resource
 from extender.config import durations
 from extender.config.errors import FieldError, child, item
-from extender.config.extension_point_fields import EXTENSION_POINTS, PLACEMENT_POINTS
 from extender.config.model import (
     API_VERSION,
+    EXTENSION_POINTS,
+    PLACEMENT_POINTS,
     ClientConnection,
     Configuration,
     Extender,

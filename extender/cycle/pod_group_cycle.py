@@ -18,14 +18,13 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.cycle.pod_group.hierarchy import find_root_key, make_pod_group_info, sort_members
+from extender.cycle.pod_group.hierarchy import find_root_key, make_pod_group_info, sort_members, validate_pod_group
 from extender.cycle.pod_group.post_filter import (
     FailedGroupAttempt,
     apply_post_filter_run,
     run_pod_group_post_filter,
     run_pod_group_post_filter_plugins,
 )
-from extender.cycle.pod_group.validation import validate_pod_group
 from extender.cycle.pod_group_members import POD_GROUP_UNSCHEDULABLE, GroupAttempt, GroupDecision, MemberSteps
 from extender.cycle.pod_group_placements import schedule_by_placement, schedule_in_placement
 from extender.cycle.scheduling_cycle import CycleInputs, schedule_without_extenders

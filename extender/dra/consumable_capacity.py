@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 
 from extender.api.kinds.devices import CapacityRequestPolicy, CapacityRequestPolicyRange, CapacityRequirements, Device
 from extender.api.kinds.meta import RawQuantity
-from extender.api.quantity import MAX_INT64, Quantity
-from extender.api.quantity_format import Format, FormattedQuantity, parse_formatted
+from extender.api.quantity import MAX_INT64, Format, FormattedQuantity, Quantity, parse_formatted
 from extender.dra.cel.values import NANO, to_nanos
 from extender.dra.errors import CapacityError
 

@@ -20,7 +20,7 @@ from extender.api.extender_v1 import (
 )
 from extender.extender_api.bind import BindVerb
 from extender.extender_api.verbs import Verbs
-from extender.serving.health_endpoints import PLAIN_TEXT_CONTENT
+from extender.serving.health import PLAIN_TEXT_CONTENT
 
 Schema = dict[str, Any]
 

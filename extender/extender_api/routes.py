@@ -25,8 +25,7 @@ from extender.metrics.verb_metrics import VerbMetrics
 from extender.serving.diagnostics_app import EXPLAIN_PATH, ExplainPod, make_explain_handler
 from extender.serving.error_handlers import EXCEPTION_HANDLERS
 from extender.serving.head_requests import HeadMiddleware
-from extender.serving.health import Health
-from extender.serving.health_endpoints import add_health_endpoints, make_text_operation
+from extender.serving.health import Health, add_health_endpoints, make_text_operation
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from extender.config import model
 from extender.config.defaults import IN_TREE_PLUGINS
 from extender.config.errors import ConfigError, FieldError
 from extender.config.expand import ExpandedPlugins, expand_profiles
-from extender.config.extension_point_fields import EXTENSION_POINTS
 from extender.config.feature_gates import FeatureGates
+from extender.config.model import EXTENSION_POINTS
 from extender.config.strict_decoding import decode_strict
 from extender.framework.extension_points import AssumeExtensions, EnqueueExtensions
 from extender.framework.plugin_args import DefaultedOptions, PluginArgs, ValidatedOptions

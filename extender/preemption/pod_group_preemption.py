@@ -13,8 +13,8 @@ from extender.cache.hypothesis import Hypothesis
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.decision import ScheduleResult
+from extender.cycle.pod_group.hierarchy import has_preemption_policy_never
 from extender.cycle.pod_group.post_filter import FailedGroupAttempt
-from extender.cycle.pod_group.validation import has_preemption_policy_never
 from extender.cycle.pod_group_members import GroupDecision
 from extender.framework.observer import ObservedEvent
 from extender.framework.pod_group_points import PodGroupPostFilterResult

@@ -14,7 +14,7 @@ from extender.api.kinds.pod_group import PodGroup
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.snapshot import Snapshot
 from extender.cycle.decision import AttemptFailure, Decision, ScheduleFailure, ScheduleResult
-from extender.cycle.pod_group.validation import validate_pod_group
+from extender.cycle.pod_group.hierarchy import validate_pod_group
 from extender.cycle.pod_group_cycle import get_member_sort_key, make_group_attempt, run_pod_group_cycle
 from extender.cycle.pod_group_members import GroupAttempt, GroupDecision, MemberResult, MemberStep
 from extender.cycle.scheduling_cycle import CycleInputs, schedule_without_extenders

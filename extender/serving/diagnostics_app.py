@@ -20,8 +20,7 @@ from extender.event_loop.cooperative_iteration import iterate_in_turns, join_in_
 from extender.serving.auth_middleware import make_failure_status
 from extender.serving.error_handlers import EXCEPTION_HANDLERS, make_text_response
 from extender.serving.head_requests import HeadMiddleware
-from extender.serving.health import Health
-from extender.serving.health_endpoints import add_health_endpoints, make_not_found_response
+from extender.serving.health import Health, add_health_endpoints, make_not_found_response
 from extender.serving.zpages import (
     NOT_ACCEPTABLE_MESSAGE,
     ProcessInfo,

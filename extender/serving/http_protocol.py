@@ -11,7 +11,7 @@ from typing import Any, Final
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from extender.serving.open_connections import OpenConnection
+from extender.serving.connection_acceptor import OpenConnection
 from extender.serving.rejection_log import RejectionLog, format_client
 
 CERTIFICATE_EXTENSION: Final = "tls.client_certificate"

@@ -11,9 +11,8 @@ from typing import Any
 
 import uvicorn
 
-from extender.serving.connection_acceptor import ConnectionAcceptor
+from extender.serving.connection_acceptor import ConnectionAcceptor, OpenConnection
 from extender.serving.http_protocol import BoundedHttpProtocol
-from extender.serving.open_connections import OpenConnection
 
 VERBS_KEEP_ALIVE_SECONDS = 120
 """Seconds for which an idle connection to the extender verbs stays open.

@@ -15,8 +15,8 @@ from extender.cache.device_classes import map_resources_to_device_classes
 from extender.config.feature_gates import FeatureGates
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
+from extender.queueing.pod_group_queue import WorkloadForest
 from extender.queueing.queueing_hints import EXTENDER_NAME, build_queueing_hint_map
-from extender.queueing.workload_forest import WorkloadForest
 from extender.scheduler.event_handlers import find_node_events, find_pod_events
 
 _PODS: Final = (EventResource.ASSIGNED_POD, EventResource.TARGET_POD)

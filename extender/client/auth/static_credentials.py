@@ -1,17 +1,56 @@
 """Interpret a kubeconfig without auth providers: addresses, certificates, tokens and passwords.
 
+Certificates and keys that it contains become private files.
+
 The package `kubernetes`, which interprets the others, takes a fifth of a second of CPU time to import. A command that
 answers one question about a live cluster would spend much of its own time there.
 """
 
+import atexit
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from extender.basics.private_keys import open_private_file
 from extender.client.errors import CredentialsError
+
+_MAX_PEM_FILES: Final = 64
+_PEM_FILES: Final[dict[bytes, tuple[str, ExitStack]]] = {}
+
+
+def write_pem_file(pem: bytes) -> str:
+    """Return the path of a private file with *pem*. The ssl module reads certificates only from files.
+
+    The 64 files that were used last stay until the process ends, because an exec plugin returns a new key each time.
+    A file that a cleaner of old files removed is written again.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path, file = _PEM_FILES.pop(pem, ("", ExitStack()))
+    if not path or not Path(path).exists():
+        file.close()
+        path = file.enter_context(open_private_file(pem))
+    _PEM_FILES[pem] = path, file
+    if len(_PEM_FILES) > _MAX_PEM_FILES:
+        _remove_pem_file(next(iter(_PEM_FILES)))
+    return path
+
+
+def _remove_pem_file(pem: bytes) -> None:
+    _, file = _PEM_FILES.pop(pem)
+    file.close()
+
+
+@atexit.register
+def _remove_pem_files() -> None:
+    for pem in list(_PEM_FILES):
+        _remove_pem_file(pem)
+
 
 _TEXT_FIELDS: Final = (
     *("server", "proxy-url", "tls-server-name", "certificate-authority", "certificate-authority-data"),
@@ -106,10 +145,10 @@ def _find(configs: Mapping[str, dict[str, Any]], kind: str, name: str) -> Entry 
     return None
 
 
-def make_static_configuration(cluster: Entry, user: Entry, write_file: Callable[[bytes], str]) -> StaticConfiguration:
+def make_static_configuration(cluster: Entry, user: Entry) -> StaticConfiguration:
     """Return the settings of a cluster and its user. Tokens in files and exec plugins are left to the caller.
 
-    The *user* has no auth provider. *write_file* writes a certificate or key to a private file, and returns its path.
+    The *user* has no auth provider.
 
     Raises:
         ValueError: a file does not exist, a certificate or key is not base64, or a password has a character that a
@@ -120,9 +159,9 @@ def make_static_configuration(cluster: Entry, user: Entry, write_file: Callable[
     files = ("", "", "")
     if host.startswith("https"):
         files = (
-            _get_file(cluster, "certificate-authority", write_file),
-            _get_file(user, "client-certificate", write_file),
-            _get_file(user, "client-key", write_file),
+            _get_file(cluster, "certificate-authority"),
+            _get_file(user, "client-certificate"),
+            _get_file(user, "client-key"),
         )
     return StaticConfiguration(
         host,
@@ -134,11 +173,11 @@ def make_static_configuration(cluster: Entry, user: Entry, write_file: Callable[
     )
 
 
-def _get_file(entry: Entry, name: str, write_file: Callable[[bytes], str]) -> str:
+def _get_file(entry: Entry, name: str) -> str:
     """Return the path of a file with the field *name*-data, or else the path in *name*; empty without both."""
     if f"{name}-data" in entry.values:
         data = entry.values[f"{name}-data"]
-        return write_file(b64decode(data)) if data else ""
+        return write_pem_file(b64decode(data)) if data else ""
     if not entry.values.get(name):
         return ""
     path = str(os.path.normpath(entry.folder / entry.values[name]))

@@ -11,7 +11,7 @@ from typing import Final
 
 from extender.config.did_you_mean import did_you_mean
 from extender.config.errors import ConfigError, FieldError
-from extender.config.legacy_policy.policy import Policy, PredicatePolicy, PriorityPolicy
+from extender.config.legacy_policy.policy_document import Policy, PredicatePolicy, PriorityPolicy
 
 # The lists are those of the last releases with algorithm providers. Earlier releases had no EvenPodsSpread. Releases
 # before 1.17 also had CheckNodeCondition and the pressure predicates, which node taints replaced.

@@ -19,7 +19,7 @@ from extender.config.legacy_policy.plugin_names import (
     PREDICATE_ALIASES,
     PRIORITY_ALIASES,
 )
-from extender.config.legacy_policy.policy import LegacyExtender, Policy, PredicatePolicy, PriorityPolicy
+from extender.config.legacy_policy.policy_document import LegacyExtender, Policy, PredicatePolicy, PriorityPolicy
 from extender.config.validation import validate_extended_resource_name
 
 _MAX_WEIGHT: Final = 2**31 - 1  # the largest weight in a profile

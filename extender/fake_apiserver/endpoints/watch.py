@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from extender.fake_apiserver.endpoints.listing import parse_list_selector
-from extender.fake_apiserver.endpoints.query_selectors import ListSelector
+from extender.fake_apiserver.endpoints.listing import ListSelector, parse_list_selector
 from extender.fake_apiserver.endpoints.request_info import RequestInfo
 from extender.fake_apiserver.registry.api_errors import StatusError, new_invalid_options, new_too_large_resource_version
 from extender.fake_apiserver.registry.resources import Object

@@ -20,14 +20,13 @@ from extender.fake_apiserver.registry.api_errors import (
     new_not_found,
 )
 from extender.fake_apiserver.registry.deletion import Deleter
-from extender.fake_apiserver.registry.json_patch import apply_json_patch
 from extender.fake_apiserver.registry.metadata import (
     build_metadata,
     check_names,
     check_resource_version,
     update_metadata,
 )
-from extender.fake_apiserver.registry.patch import apply_merge_patch, apply_strategic_merge_patch
+from extender.fake_apiserver.registry.patch import apply_json_patch, apply_merge_patch, apply_strategic_merge_patch
 from extender.fake_apiserver.registry.resources import NAMESPACES, PRIORITY_CLASSES, ApiResource, Object, find_resource
 from extender.fake_apiserver.registry.store import Store
 

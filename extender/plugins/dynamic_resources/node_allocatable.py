@@ -20,8 +20,7 @@ from extender.api.kinds.pod import (
     NodeAllocatableResourceClaimStatus,
     Pod,
 )
-from extender.api.quantity import Quantity, parse, to_base_units
-from extender.api.quantity_format import FormattedQuantity, parse_formatted
+from extender.api.quantity import FormattedQuantity, Quantity, parse, parse_formatted, to_base_units
 from extender.api.requests import PodResourcesOptions, is_hugepages_resource, pod_requests
 from extender.dra.errors import AllocationError
 from extender.dra.resource_slices import CompiledSlice, DeviceId, SliceDevice

@@ -15,8 +15,7 @@ import numpy as np
 
 from extender.api.kinds.devices import NodeAllocatableResourceMapping, ResourceClaim
 from extender.api.kinds.pod import NodeAllocatableResourceClaimStatus, Pod
-from extender.api.quantity import parse
-from extender.api.quantity_format import Format, FormattedQuantity, parse_formatted
+from extender.api.quantity import Format, FormattedQuantity, parse, parse_formatted
 from extender.api.requests import (
     PodResourcesOptions,
     find_exceeded_pod_level_requests,

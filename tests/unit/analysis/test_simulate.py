@@ -4,8 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from extender.analysis.recorded_cluster import load_cache, parse_recording, read_recording
-from extender.analysis.simulate import Simulation, SimulationOptions, make_placement, simulate
-from extender.analysis.simulation_text import format_simulation, make_simulation_values
+from extender.analysis.simulate import (
+    Simulation,
+    SimulationOptions,
+    format_simulation,
+    make_placement,
+    make_simulation_values,
+    simulate,
+)
 from extender.answers.answer_struct import ResourceUse
 from extender.answers.simulation import PlannedPreemption
 from extender.api.kinds.disruption import PodDisruptionBudget

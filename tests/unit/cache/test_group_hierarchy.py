@@ -10,7 +10,7 @@ from extender.cache.cache import Cache
 from extender.cache.group_hierarchy import GroupKey, GroupSource, find_root, list_pod_group_keys, make_group_key
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_37
-from extender.queueing.workload_forest import WorkloadForest
+from extender.queueing.pod_group_queue import WorkloadForest
 from tests.pod_group_builders import make_child_group, make_composite_group
 
 GATES = FeatureGates(dict.fromkeys(("GenericWorkload", "CompositePodGroup"), True), RELEASE_1_37)

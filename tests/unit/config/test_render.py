@@ -11,7 +11,7 @@ from extender.config.defaults import make_default_configuration
 from extender.config.documents import dump_yaml, normalize, parse_document
 from extender.config.legacy_policy.algorithm_providers import get_provider
 from extender.config.legacy_policy.convert import convert_policy
-from extender.config.legacy_policy.policy import Policy
+from extender.config.legacy_policy.policy_document import Policy
 from extender.config.load import load_configuration
 from extender.config.model import (
     ClientConnection,

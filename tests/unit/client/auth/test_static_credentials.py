@@ -1,6 +1,9 @@
 """Kubeconfigs without auth providers, interpreted as the package `kubernetes` does, which is the expected value."""
 
 import base64
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,7 @@ import pytest
 from kubernetes.client import Configuration
 from kubernetes.config.kube_config import KubeConfigLoader
 
-from extender.client.auth.static_credentials import find_context, make_static_configuration
+from extender.client.auth.static_credentials import find_context, make_static_configuration, write_pem_file
 
 PEM = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n"
 DATA = base64.b64encode(PEM.encode()).decode()
@@ -60,11 +63,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def write_file(folder: Path, content: bytes) -> str:
-    (folder / "written.pem").write_bytes(content)
-    return str(folder / "written.pem")
-
-
 @pytest.mark.parametrize(("cluster", "user"), CASES.values(), ids=CASES)
 def test_the_settings_are_those_of_the_package_kubernetes(
     folder: Path, cluster: dict[str, Any], user: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -75,7 +73,7 @@ def test_the_settings_are_those_of_the_package_kubernetes(
     want = Configuration()
     KubeConfigLoader(make_kubeconfig(cluster, user), "x", config_base_path=str(folder)).load_and_set(want)
     entries = find_context({str(folder / "config"): make_kubeconfig(cluster, user)}, "x")
-    got = make_static_configuration(*entries, lambda content: write_file(folder, content))
+    got = make_static_configuration(*entries)
     assert (got.host, got.verify_ssl, got.tls_server_name, got.proxy) == (
         want.host, want.verify_ssl, want.tls_server_name or "", want.proxy or ""
     )  # fmt: skip
@@ -98,7 +96,7 @@ def test_an_invalid_kubeconfig_is_an_error(
 ) -> None:
     configs = {str(folder / "config"): make_kubeconfig(cluster, user)}
     with pytest.raises(ValueError, match=message):
-        make_static_configuration(*find_context(configs, context), lambda content: write_file(folder, content))
+        make_static_configuration(*find_context(configs, context))
 
 
 def test_a_context_without_a_known_cluster_is_an_error(folder: Path) -> None:
@@ -113,3 +111,38 @@ def test_the_first_file_with_a_name_applies_and_its_folder_is_that_of_its_paths(
     first, second = make_kubeconfig({"server": "http://first"}, {}), make_kubeconfig({"server": "http://second"}, {})
     cluster, user = find_context({"/one/config": first, "/two/config": second}, "x")
     assert (cluster.values["server"], cluster.folder, user.folder) == ("http://first", Path("/one"), Path("/one"))
+
+
+def test_the_same_certificate_has_one_private_file() -> None:
+    file = Path(write_pem_file(b"one"))
+    assert write_pem_file(b"one") == str(file)
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"one", 0o600)
+
+
+def test_a_file_that_was_removed_is_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some systems remove files from /tmp that nobody changed for ten days."""
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    Path(write_pem_file(b"two")).unlink()
+    assert Path(write_pem_file(b"two")).read_bytes() == b"two"
+
+
+def test_the_64_files_that_were_used_last_stay() -> None:
+    """An exec plugin may return a new key each hour."""
+    first = Path(write_pem_file(b"first"))
+    second = Path(write_pem_file(b"second"))
+    for number in range(62):
+        write_pem_file(b"key %d" % number)
+    write_pem_file(b"first")
+    write_pem_file(b"newest")
+    assert (first.exists(), second.exists()) == (True, False)
+
+
+def test_no_file_stays_when_the_process_ends() -> None:
+    code = """
+import os
+vars(os).pop("memfd_create", None)
+from extender.client.auth.static_credentials import write_pem_file
+print(write_pem_file(b"key"))
+"""
+    process = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert not Path(process.stdout.strip()).exists()

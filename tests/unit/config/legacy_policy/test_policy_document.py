@@ -7,7 +7,7 @@ import pytest
 
 from extender.config.errors import ConfigError
 from extender.config.legacy_policy import policy_document
-from extender.config.legacy_policy.policy import LegacyExtender, Policy, PredicatePolicy
+from extender.config.legacy_policy.policy_document import LegacyExtender, Policy, PredicatePolicy
 from extender.config.model import TLSConfig
 
 HEAD = {"kind": "Policy", "apiVersion": "v1"}

@@ -7,7 +7,7 @@ import pytest
 from extender.app import wiring
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
-from extender.cycle.pod_group.validation import has_preemption_policy_never, validate_pod_group
+from extender.cycle.pod_group.hierarchy import has_preemption_policy_never, validate_pod_group
 from extender.framework.status import Status, error_status
 from tests.build import make_cluster, make_node
 from tests.pod_group_builders import make_group_member, make_pod_group
