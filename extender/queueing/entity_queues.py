@@ -25,6 +25,7 @@ from extender.queueing.queued_entities import (
     get_queued_group_key,
 )
 from extender.queueing.queueing_hints import QueueingHints, QueueingStrategy
+from extender.queueing.unschedulable_entities import UnschedulableEntities
 
 log = logging.getLogger("extender.queueing")
 
@@ -83,7 +84,7 @@ class EntityQueues:
     Attributes:
         active_q: the entities to pop next.
         backoff_q: the entities that wait after a failed attempt.
-        unschedulable_entities: the entities that wait for an event, gated ones included, by key.
+        unschedulable_entities: the entities that wait for an event, gated ones included.
         hints: the queueing hints of all plugins.
         gates: the feature gates, which are those of all profiles. With GenericWorkload, members of pod groups always
             back off after a rejection, and are not popped from the backoff queue before the next event. kube-scheduler
@@ -121,7 +122,7 @@ class EntityQueues:
             max_backoff=settings.max_backoff,
             align_to_windows=self.pops_from_backoff_q,
         )
-        self.unschedulable_entities: dict[str, QueuedEntity] = {}
+        self.unschedulable_entities = UnschedulableEntities()
 
     def _log_sort_key_error(self, entity: QueuedEntity, error: SortKeyError) -> None:
         """Log the first error only, because a plugin that fails usually fails for each pod."""
@@ -132,7 +133,7 @@ class EntityQueues:
     def __iter__(self) -> Iterator[QueuedEntity]:
         yield from self.active_q
         yield from self.backoff_q
-        yield from list(self.unschedulable_entities.values())
+        yield from list(self.unschedulable_entities)
 
     def get(self, key: str) -> QueuedEntity | None:
         """Return the entity with *key*; None if it is in no queue."""
@@ -140,7 +141,7 @@ class EntityQueues:
 
     def list_by_queue(self) -> dict[str, list[QueuedEntity]]:
         """Return the entities of each queue, gated ones apart from the unschedulable ones."""
-        entities = self.unschedulable_entities.values()
+        entities = list(self.unschedulable_entities)
         return {
             "active": list(self.active_q),
             "backoff": list(self.backoff_q),
@@ -154,7 +155,7 @@ class EntityQueues:
             return entity, QueueingStrategy.IMMEDIATELY
         if (entity := self.backoff_q.remove(key)) is not None:
             return entity, QueueingStrategy.AFTER_BACKOFF
-        return self.unschedulable_entities.pop(key, None), QueueingStrategy.SKIP
+        return self.unschedulable_entities.remove(key), QueueingStrategy.SKIP
 
     def get_strategy(self, entity: QueuedEntity, event: ClusterEvent) -> QueueingStrategy:
         """Return the maximum of the strategies for the pods of *entity*.
@@ -193,7 +194,7 @@ class EntityQueues:
         """
         if self.pops_from_backoff_q and not self._passes_pre_enqueue(entity, event_label, strategy):
             return False
-        self.unschedulable_entities.pop(entity.key, None)
+        self.unschedulable_entities.remove(entity.key)
         is_held = (
             isinstance(entity, QueuedPodInfo)
             and "GenericWorkload" in self.gates
@@ -221,7 +222,7 @@ class EntityQueues:
         skip_pre_enqueue = passed_pre_enqueue and self.pops_from_backoff_q
         if not skip_pre_enqueue and not self._passes_pre_enqueue(entity, event_label, strategy):
             return False
-        self.unschedulable_entities.pop(entity.key, None)
+        self.unschedulable_entities.remove(entity.key)
         self.backoff_q.remove(entity.key)
         for queued in (entity, *entity.pods):
             if queued.initial_attempt_timestamp is None:
@@ -275,8 +276,9 @@ class EntityQueues:
     def _add_to_unschedulable_entities(
         self, entity: QueuedEntity, event_label: str, strategy: QueueingStrategy | None
     ) -> None:
-        if entity.key not in self.unschedulable_entities:
-            self.unschedulable_entities[entity.key] = entity
+        is_new = entity.key not in self.unschedulable_entities
+        self.unschedulable_entities.add_or_update(entity)
+        if is_new:
             self.observe_move("unschedulable", entity, event_label, strategy)
 
     def observe_move(

@@ -15,6 +15,7 @@ from extender.framework.extension_points import EnqueueExtensions, Filter, Permi
 from extender.framework.plugin_errors import format_exception, plugin_exceptions
 from extender.framework.profiles import Profile
 from extender.queueing.queued_entities import QueuedPodInfo
+from extender.queueing.unschedulable_entities import Rejection
 
 log = logging.getLogger("extender.queueing")
 
@@ -121,6 +122,15 @@ class QueueingHints:
                 for registered_event in registered_events
             )
         return is_of_interest
+
+    def may_concern(self, event: ClusterEvent, rejection: Rejection) -> bool:
+        """Return whether *event* may requeue pods with *rejection*; if not, no hint needs to be called for them."""
+        scheduler_name, rejector_plugins, gating_plugin = rejection
+        if is_wildcard_event(event) or not rejector_plugins or scheduler_name not in self._hint_maps:
+            return True
+        if gating_plugin and not self._find_matching_events(event, scheduler_name, gating_plugin):
+            return False
+        return any(self._find_matching_events(event, scheduler_name, plugin) for plugin in rejector_plugins)
 
     def find_filters(self, event: ClusterEvent) -> list[Callable[[PodInfo], bool]]:
         """Return functions of which one accepts each pod that *event* may concern; empty if it may concern all pods.

@@ -4,6 +4,7 @@ The caller passes the time, in seconds of one clock. No call waits: the caller c
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import Group
@@ -237,7 +238,9 @@ class SchedulingQueue:
             filters = [] if "CompositePodGroup" in self._queues.gates else self._queueing_hints.find_filters(event)
             entities = [
                 entity
-                for entity in self._queues.unschedulable_entities.values()
+                for entity in self._queues.unschedulable_entities.list_entities(
+                    partial(self._queueing_hints.may_concern, event)
+                )
                 if (pre_check is None or any(map(pre_check, entity.pods)))
                 and (not filters or any(concerns(pod.pod_info) for pod in entity.pods for concerns in filters))
             ]
@@ -249,7 +252,8 @@ class SchedulingQueue:
                 continue
             strategy = self._queues.get_strategy(entity, event)
             if strategy is not QueueingStrategy.SKIP:
-                self._queues.unschedulable_entities.pop(entity.key)  # so that `on_move` is called if it is gated again
+                # Removed first, so that `on_move` is called if it is gated again.
+                self._queues.unschedulable_entities.remove(entity.key)
                 self._queues.requeue_with_strategy(entity, strategy, event.label, now)
                 entity.event_while_gated = event.label if entity.gating_plugin else ""
         self.in_flight_events.add_event(event)
@@ -308,7 +312,7 @@ class SchedulingQueue:
         max_seconds = self._settings.max_in_unschedulable_pods_duration
         leftover_entities = [
             entity
-            for entity in self._queues.unschedulable_entities.values()
+            for entity in self._queues.unschedulable_entities
             if now - max(entity.timestamp, entity.flush_timestamp) > max_seconds
         ]
         for entity in leftover_entities:

@@ -57,9 +57,9 @@ def find_moved_pods(event: ClusterEvent, *, gate: bool) -> tuple[list[str], list
         (pod,) = queue.pop().pods  # type: ignore[union-attr]
         pod.unschedulable_plugins = frozenset({"DynamicResources"})
         queue.add_unschedulable_if_not_present(pod, 100)
-    before = set(queue._queues.unschedulable_entities)
+    before = {entity.key for entity in queue._queues.unschedulable_entities}
     queue.move_all_to_active_or_backoff_queue(event, 101)
-    moved = before - set(queue._queues.unschedulable_entities)
+    moved = before - {entity.key for entity in queue._queues.unschedulable_entities}
     return sorted(key.rpartition("/")[2] for key in moved), pre_hints, hints
 
 

@@ -373,11 +373,11 @@ def test_all_queues_of_pods_are_counted_since_1_37() -> None:
 @pytest.mark.parametrize(
     ("rejectors", "queue"),
     [
-        pytest.param({"NodeAdd"}, "unschedulable", id="rejected: the strategy is SKIP"),
-        pytest.param(set(), "backoff", id="an error: the strategy is AFTER_BACKOFF"),
+        pytest.param(frozenset({"NodeAdd"}), "unschedulable", id="rejected: the strategy is SKIP"),
+        pytest.param(frozenset(), "backoff", id="an error: the strategy is AFTER_BACKOFF"),
     ],
 )
-def test_an_entity_in_the_queue_of_its_strategy_is_not_counted(rejectors: set[str], queue: str) -> None:
+def test_an_entity_in_the_queue_of_its_strategy_is_not_counted(rejectors: frozenset[str], queue: str) -> None:
     """As upstream: the pod counts as incoming, the entity does not."""
     harness = QueueHarness(release=RELEASE_1_37)
     queued_pod = harness.add_and_pop(WEB)
