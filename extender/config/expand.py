@@ -32,7 +32,8 @@ def expand_profile(
         profile: the loaded profile, already merged with the default plugin sets.
         get_extension_points: returns the keys of the extension points (`preFilter`, ...) that a plugin implements, or
             None if the plugin is unknown.
-        known_names: the names that an error about an unknown plugin may suggest.
+        known_names: the names that an error about an unknown plugin may suggest. An unknown plugin with one of these
+            names is installed, but invalid.
 
     Returns:
         The plugins in execution order, by the key of the extension point, and the errors with kube-scheduler's
@@ -219,6 +220,9 @@ class _Expansion:
         return weights
 
     def _add_unknown_error(self, point: ExtensionPoint, name: str, path: str) -> None:
+        if name in self._known_names:
+            self._add_error(path, f'{point.interface} "{name}" is installed, but invalid')
+            return
         suggestion = did_you_mean(name, self._known_names) or "; is its package installed?"
         self._add_error(path, f'{point.interface} "{name}" does not exist{suggestion}')
 

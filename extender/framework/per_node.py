@@ -230,7 +230,7 @@ def _validate_class(cls: type[Any], definition: PerNodeDefinition) -> list[str]:
     other_methods = [method for method in methods if method not in _PER_NODE_METHODS]
     if other_methods:
         names = ", ".join(other_methods)
-        errors.append(f"it has {names}, which work on all nodes at once; write it without per_node_plugin")
+        errors.append(f"it has {names}, which only a vectorized class can have; write it without per_node_plugin")
     if callable(getattr(cls, "normalize_score", None)):
         errors.append("it has normalize_score, which works on all nodes at once; write normalize=True instead")
     errors += validate_spelling(cls, _CALLED_METHODS)

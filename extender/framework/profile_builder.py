@@ -78,8 +78,11 @@ def build_profiles(
     registry: PluginRegistry,
     gates: FeatureGates,
     shared_state: dict[str, Any] | None = None,
+    installed_plugins: Iterable[str] = (),
 ) -> ProfileSet:
     """Build the profiles of *configuration*. Each profile has its own plugin instances.
+
+    *installed_plugins* are the names of installed plugins, also of those that are invalid and not in the registry.
 
     Raises:
         ConfigError: a plugin is unknown, options are invalid, or plugins or profiles conflict. The exception has all
@@ -95,7 +98,8 @@ def build_profiles(
             extension_points if gates.release.has_pod_group_post_filter else extension_points - {_POD_GROUP_POST_FILTER}
         )
 
-    expanded_profiles, errors = expand_profiles(configuration.profiles, find_extension_points, registry)
+    known_names = (*registry, *installed_plugins)
+    expanded_profiles, errors = expand_profiles(configuration.profiles, find_extension_points, known_names)
     profiles: dict[str, Profile] = {}
     shared_state = {} if shared_state is None else shared_state
     options: dict[str, Mapping[str, Mapping[str, object]]] = {}

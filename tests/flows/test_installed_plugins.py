@@ -244,4 +244,4 @@ def test_no_plugin_of_two_packages_with_one_name_is_used(folder: Path) -> None:
     process = explain(folder, "Fails")
     assert process.returncode == 2
     assert "a plugin named Fails already exists; pip uninstall copy removes it" in process.stderr
-    assert 'PreFilterPlugin "Fails" does not exist' in process.stderr
+    assert 'PreFilterPlugin "Fails" is installed, but invalid' in process.stderr
