@@ -1,17 +1,57 @@
-"""The JSON Schema of each kind of answer, made from its type. The wheel has them as files beside this module."""
+"""The JSON Schema of each kind of answer, made from its type. The wheel has them as files beside this module.
+
+The types that no code fills are here: the recording, and the lines of `extender experiment`.
+"""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
-from extender.answers.experiment import ExperimentCurveAnswer, ExperimentRunAnswer
+from extender.answers.answer_struct import Answer, AnswerPart, SchemaVersion
 from extender.answers.explanation import ExplanationAnswer
 from extender.answers.planning import FitsAnswer, FitsByShapeAnswer, SweepResultAnswer, WhatIfAnswer
 from extender.answers.rebalance import RebalanceAnswer
-from extender.answers.recording import RecordingDocument
 from extender.answers.schema_version import SCHEMA_VERSION, AnswerKind
 from extender.answers.simulation import ComparisonAnswer, SimulationAnswer
+
+_BY_PERCENT = Meta(description="By the arrived per cent of the demand.")
+
+
+class ExperimentRunAnswer(Answer, rename=None):
+    """The result of one policy with one seed."""
+
+    schema_version: SchemaVersion = msgspec.field(name="schemaVersion")
+    policy: str
+    seed: int
+    allocated_percent: Annotated[dict[str, float], _BY_PERCENT]
+    seconds: float
+
+
+class ExperimentCurveAnswer(Answer, rename=None):
+    """The curves of one policy with one seed; one entry for each whole per cent of arrived demand."""
+
+    schema_version: SchemaVersion = msgspec.field(name="schemaVersion")
+    policy: str
+    seed: int
+    arrived_percent: list[int]
+    allocated_percent: list[float]
+    waiting_pods: list[int]
+    fragmented_percent: Annotated[dict[str, dict[str, float]], _BY_PERCENT]
+
+
+class RecordingDocument(AnswerPart):
+    """A recorded cluster. Documents from before version 1.0 have no schema version."""
+
+    kind: str
+    api_version: str
+    recorded_kinds: Annotated[list[str], Meta(description="The kinds that were listed, even without objects.")]
+    unreadable_kinds: Annotated[dict[str, str], Meta(description="Kinds that could not be listed, with the reason.")]
+    items: Annotated[list[dict[str, Any]], Meta(description="Objects as the API server returns them.")]
+    schema_version: SchemaVersion = ""
+    kubernetes_version: Annotated[str, Meta(description="The version of the API server; absent if unknown.")] = ""
+
 
 RECORDING: Final = "Recording"
 """The name of the schema of recordings, whose kind is `List`."""

@@ -22,7 +22,7 @@ from extender.app.reload import ConfigurationFile, RefreshFunction, reload_perio
 from extender.app.serve_backend import ServeBackend, open_backend
 from extender.app.startup import handle_signals, load_certificate, open_listening_socket, wait_until_stopped
 from extender.client.kubeconfig import CredentialSource
-from extender.event_loop.lag import observe_lag
+from extender.event_loop.turn_budget import observe_lag
 from extender.serving.auth_middleware import AuthMiddleware, HiddenPathsMiddleware
 from extender.serving.authentication import Authenticator
 from extender.serving.authorization import Authorizer

@@ -17,12 +17,12 @@ from extender.config.coscheduling import (
 from extender.config.defaults import IN_TREE_PLUGINS, add_gated_plugins, make_default_configuration
 from extender.config.documents import dump_yaml, normalize, parse_document
 from extender.config.errors import ConfigError, FieldError, drop_cascading_errors
+from extender.config.expand import list_unused_args
 from extender.config.feature_gates import FeatureGates
 from extender.config.legacy_policy import policy_document
 from extender.config.legacy_policy.convert import convert_policy
 from extender.config.model import Configuration
 from extender.config.render import build_document
-from extender.config.unused_args import list_unused_args
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.observer import PluginObserver, SlowCallObserver
 from extender.framework.plugin_runner import ExceptionObserver, PluginError, PluginRunner

@@ -18,14 +18,13 @@ from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.pod_signature import SignatureCache
 from extender.cache.tables.affinity_terms import AffinityTermTable
 from extender.cache.tables.arrays import IntArray
-from extender.cache.tables.claim_uses import ResourceClaimUseTable
 from extender.cache.tables.history import ChangeLog, HistoryId, HistoryPosition
 from extender.cache.tables.host_ports import HostPortTable
 from extender.cache.tables.node_table import NodeTable, is_heartbeat
 from extender.cache.tables.object_store import ObjectStore
 from extender.cache.tables.selector_counts import SelectorCountTable
 from extender.cache.tables.symbols import CPU, MEMORY, Symbols
-from extender.cache.tables.volume_uses import NO_USES, VolumeUseTable
+from extender.cache.tables.volume_uses import NO_USES, ResourceClaimUseTable, VolumeUseTable
 
 PodsByUid = dict[str, AssignedPodInfo]
 

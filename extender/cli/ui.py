@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from extender.app.pages.what_if_answers import make_answers
+from extender.app.pages.ui_pages import make_answers
 from extender.app.startup import StartError, handle_signals, open_listening_socket, wait_until_stopped
 from extender.cli import options
 from extender.cli.live.cluster_options import ClusterOptions, load_setup_for_live_cluster

@@ -1,10 +1,10 @@
-"""Expansion of the plugin sets of a profile to the ordered plugins of each extension point.
+"""Expansion of the plugin sets of a profile to the ordered plugins of each extension point, and its unused arguments.
 
 Source: pkg/scheduler/apis/config/v1/default_plugins.go, mergePluginSet; pkg/scheduler/framework/runtime/framework.go,
 frameworkImpl.expandMultiPointPlugins, getValidScoreWeights (1.36).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from extender.config.defaults import IN_TREE_PLUGINS
@@ -235,3 +235,20 @@ class _Expansion:
 
 def _disables_all(plugin_set: PluginSet) -> bool:
     return any(plugin.name == "*" for plugin in plugin_set.disabled)
+
+
+def list_unused_args(profile: Profile, enabled_plugins: Collection[str], known_plugins: Collection[str]) -> list[str]:
+    """Return one sentence for each plugin with arguments in *profile* that is not one of *enabled_plugins*.
+
+    *known_plugins* are the built-in and installed plugins. kube-scheduler ignores such arguments silently.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, NewFramework (1.36).
+    """
+    sentences = []
+    for name in profile.plugin_config:
+        if name in enabled_plugins:
+            continue
+        path = profile.args_paths.get(name, f"{profile.path}.pluginConfig[{name}].args")
+        suggestion = "" if name in known_plugins else did_you_mean(name, enabled_plugins)
+        sentences.append(f'{path}: no effect: the profile does not enable plugin "{name}"{suggestion}')
+    return sentences

@@ -1,4 +1,4 @@
-"""Bound the work of one turn of the event loop.
+"""Bound the work of one turn of the event loop, and measure how late the loop runs timers.
 
 Many tasks may be due in one turn, such as the bindings whose responses arrived together. Each takes less than a
 millisecond, but timers, health probes and the verbs wait for all of them. So a task calls `wait_for_turn` before each
@@ -7,6 +7,7 @@ step of its work, and its step is delayed to a later turn if the turn has alread
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Final
@@ -81,3 +82,18 @@ def _get_turn() -> _Turn:
     if turn is None:
         turn = _turns[loop] = _Turn()
     return turn
+
+
+SAMPLE_SECONDS: Final = 0.05
+"""Seconds between two samples."""
+
+
+async def observe_lag(observe: Callable[[float], None]) -> None:
+    """Call *observe* with the seconds by which each timer is late, until cancelled.
+
+    The clock is not that of the event loop: uvloop's stands still during a turn, and counts whole milliseconds.
+    """
+    while True:
+        start = perf_counter()
+        await asyncio.sleep(SAMPLE_SECONDS)
+        observe(max(0.0, perf_counter() - start - SAMPLE_SECONDS))

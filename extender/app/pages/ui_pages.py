@@ -1,19 +1,24 @@
-"""The pages under `/ui/` of `extender schedule` and `extender serve`: they read the process's own cache."""
+"""The pages under `/ui/` of `extender schedule` and `extender serve`: they read the process's own cache.
+
+Lines on the pages name missing rights and lost connections. The page What if has copies of the cluster, and profiles
+for other configurations.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from extender.api.kinds.meta import KubernetesObject
 from extender.app.informers import Informers
-from extender.app.pages.watch_problems import list_unreadable_kinds, list_watch_problems
-from extender.app.pages.what_if_answers import make_answers
 from extender.app.serve_backend import ServeBackend
 from extender.app.standalone import StandaloneScheduler
-from extender.app.wiring import SchedulerSetup, make_runtime
+from extender.app.wiring import SchedulerSetup, build_setup, load_setup, make_runtime
 from extender.basics.clock import Clock, SystemClock
+from extender.client.reflector import Reflector
 from extender.framework.profiles import Profile
 from extender.scheduler.attempt_history import PluginTimer
 from extender.ui.live_feed import MAX_SHARE, ChangeFeed
@@ -21,6 +26,115 @@ from extender.ui.mounted_pages import HostCheckMiddleware, MountedPages, Respons
 from extender.ui.page_source import ClusterAccess, PageSource
 from extender.ui.pages import make_app
 from extender.ui.scheduler_pages import SchedulerPages, SchedulerView
+from extender.ui.what_if.answers import WhatIfAnswers
+from extender.ui.what_if.question import CONFIG_FILE
+
+_PAUSE_FACTOR: Final = 3.0
+"""A question takes at most a quarter of the time of the event loop, which also decides."""
+
+_MAX_AGE_SECONDS: Final = 30.0
+"""How long an answer about a live cluster is used again: the page and its maps are two requests."""
+
+
+def make_answers(
+    source: PageSource,
+    get_setup: Callable[[], SchedulerSetup],
+    other_scheduler_names: Sequence[str] = (),
+    *,
+    delays_decisions: bool = False,
+) -> WhatIfAnswers:
+    """Return the answers to the questions of the page What if.
+
+    Args:
+        source: the cluster.
+        get_setup: returns the configuration in force.
+        other_scheduler_names: schedulers whose pods the first profile schedules.
+        delays_decisions: whether decisions run in the same event loop, so that a question pauses after each slice.
+    """
+
+    def make_profiles(configuration: str) -> Mapping[str, Profile]:
+        # Plugins keep state about reserved pods, so the scheduler's own plugins are not used.
+        setup = get_setup()
+        new_setup = (
+            load_setup(configuration.encode(), CONFIG_FILE, setup.gates)
+            if configuration
+            else build_setup(setup.configuration, setup.gates)
+        )
+        return {**dict.fromkeys(other_scheduler_names, new_setup.first_profile), **new_setup.profiles}
+
+    return WhatIfAnswers(
+        source.fork_cache,
+        make_profiles,
+        make_runtime,
+        pause_factor=_PAUSE_FACTOR if delays_decisions else 0.0,
+        max_age_seconds=_MAX_AGE_SECONDS if source.is_live else float("inf"),
+    )
+
+
+_MAX_NAMED_KINDS: Final = 4
+
+
+def list_watch_problems(informers: Informers, clock: Clock) -> list[str]:
+    """Return one line for each kind that may not be read or watched, and one for each reason of lost watches.
+
+    The first line names the kinds that are being read for the first time, so that the pages are incomplete.
+
+    A kind that the API server does not serve is no problem.
+    """
+    lost = dict[str, list[Reflector[Any]]]()
+    unread = [each for each in informers.reflectors.values() if not each.synced.is_set() and not each.last_error]
+    lines = [f"not complete yet: {_name_kinds(unread)} are being read"] if unread else []
+    for reflector in informers.reflectors.values():
+        plural, error = _get_plural(reflector), reflector.last_error
+        is_not_served = reflector.is_optional and reflector.synced.is_set() and not reflector.counts.lists
+        if not error or is_not_served:
+            continue
+        failure = error.removeprefix(f"{plural}: ")
+        if not reflector.synced.is_set():
+            lines.append(f"not readable: {plural}; {_describe_failure(reflector, failure)}")
+        elif reflector.forbidden:
+            time = _format_last_contact(reflector, clock)
+            lines.append(f"{plural} are shown as of {time}; {_describe_failure(reflector, failure)}")
+        else:
+            lost.setdefault(failure, []).append(reflector)
+    for failure, reflectors in lost.items():
+        newest = max(reflectors, key=lambda reflector: reflector.last_contact or 0.0)
+        time, kinds = _format_last_contact(newest, clock), _name_kinds(reflectors)
+        lines.append(f"the watch of {kinds} is lost, shown as of {time}: {failure}")
+    return lines
+
+
+def list_unreadable_kinds(reflectors: Mapping[type[KubernetesObject], Reflector[Any]]) -> dict[str, str]:
+    """Return the kinds that have not been read, with the reason: the missing right, or the last error."""
+    return {
+        kind.__name__: _describe_failure(reflector, reflector.last_error.removeprefix(f"{_get_plural(reflector)}: "))
+        for kind, reflector in reflectors.items()
+        if not reflector.synced.is_set()
+    }
+
+
+def _describe_failure(reflector: Reflector[Any], failure: str) -> str:
+    if reflector.forbidden:
+        verbs = 'verb "watch"' if reflector.synced.is_set() else 'verbs "list" and "watch"'
+        return f"grant the {verbs} on {_get_plural(reflector)} ({failure})"
+    return failure or "not read yet"
+
+
+def _get_plural(reflector: Reflector[Any]) -> str:
+    return reflector.list_watch.endpoint.plural
+
+
+def _name_kinds(reflectors: list[Reflector[Any]]) -> str:
+    plurals = sorted(map(_get_plural, reflectors))
+    if len(plurals) <= _MAX_NAMED_KINDS:
+        return ", ".join(plurals)
+    return f"{', '.join(plurals[:_MAX_NAMED_KINDS])} and {len(plurals) - _MAX_NAMED_KINDS} other kinds"
+
+
+def _format_last_contact(reflector: Reflector[Any], clock: Clock) -> str:
+    age = timedelta(seconds=reflector.compute_staleness(clock.monotonic()))
+    return f"{datetime.fromtimestamp(clock.now(), UTC) - age:%H:%M:%S} UTC"
+
 
 _SHARE_WITHOUT_DECISIONS: Final = 0.5
 """The share of the time in which pages may be read again, in a process that makes no decisions."""
@@ -68,9 +182,10 @@ def make_live_pages(
     return make_app(source, scheduler_pages, answers, changes), close
 
 
-def _make_access(informers: Informers, clock: Clock) -> ClusterAccess:
-    """Return what the watches of this process cannot read."""
+def make_access(informers: Informers, clock: Clock, command_options: str = "") -> ClusterAccess:
+    """Return what the watches of this process cannot read; *command_options* are those of `ClusterAccess`."""
     return ClusterAccess(
+        command_options,
         list_problems=lambda: list_watch_problems(informers, clock),
         get_unreadable_kinds=lambda: list_unreadable_kinds(informers.reflectors),
     )
@@ -79,7 +194,7 @@ def _make_access(informers: Informers, clock: Clock) -> ClusterAccess:
 def make_pages_of_scheduler(scheduler: StandaloneScheduler, title: str) -> tuple[FastAPI, Callable[[], None]]:
     """Return the pages of a scheduler as `make_live_pages` does; *title* is the name of the cluster."""
     profiles, informers = scheduler.context.profiles, scheduler.informers
-    access = _make_access(informers, scheduler.context.clock)
+    access = make_access(informers, scheduler.context.clock)
     source = PageSource(title, scheduler.cache, lambda: profiles, make_runtime, time.monotonic, access)
     return make_live_pages(source, lambda: scheduler.setup, scheduler=scheduler)
 
@@ -112,7 +227,7 @@ def mount_extender_pages(
         verbs = backend.extender_service.verbs
         return {**dict.fromkeys(other_scheduler_names, verbs.default_profile), **verbs.profiles}
 
-    access = None if backend.informers is None else _make_access(backend.informers, SystemClock())
+    access = None if backend.informers is None else make_access(backend.informers, SystemClock())
     source = PageSource(title, backend.extender_service.verbs.cache, get_profiles, make_runtime, time.monotonic, access)
     pages, close = make_live_pages(source, get_setup, other_scheduler_names, backend.scheduler)
     checked_pages = pages if authenticated else HostCheckMiddleware(pages)

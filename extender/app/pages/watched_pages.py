@@ -12,15 +12,14 @@ from extender.api.kinds.pod import Pod
 from extender.app.cluster_reader import ReadProgress, make_credentials_error
 from extender.app.informers import Informers
 from extender.app.live_cluster import LiveCluster
-from extender.app.pages.ui_pages import make_live_pages
-from extender.app.pages.watch_problems import list_unreadable_kinds, list_watch_problems
+from extender.app.pages.ui_pages import make_access, make_live_pages
 from extender.app.wiring import SchedulerSetup
 from extender.basics.clock import SystemClock
 from extender.client.errors import CredentialsError
 from extender.client.kubeconfig import CredentialSource
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.ui.mounted_pages import OpenPages
-from extender.ui.page_source import ClusterAccess, PageSource
+from extender.ui.page_source import PageSource
 
 _REQUIRED_KINDS: Final = (Node, Pod)
 """Without these kinds there is nothing to show. All others may be forbidden, or unknown to the API server."""
@@ -52,16 +51,13 @@ async def open_watched_pages(
         reflector.is_optional = kind not in _REQUIRED_KINDS
     watches = asyncio.create_task(informers.run(), name="informers")
 
-    def list_problems() -> list[str]:
-        return list_watch_problems(informers, clock)
-
-    access = ClusterAccess(command_options, list_problems, lambda: list_unreadable_kinds(informers.reflectors))
+    access = make_access(informers, clock, command_options)
     try:
         server = await _connect(cluster)
         await _wait_until_listed(informers, server, progress)
         source = PageSource(server, cluster.cache, lambda: setup.profiles, make_runtime, time.monotonic, access)
         app, close = make_live_pages(source, lambda: setup, delays_decisions=False)
-        yield OpenPages(app, close, list_problems, watches)
+        yield OpenPages(app, close, access.list_problems, watches)
     finally:
         watches.cancel()
         await asyncio.gather(watches, return_exceptions=True)

@@ -18,8 +18,7 @@ from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cli.mcp.answer_pages import QuestionError
 from extender.cli.mcp.loaded_cluster import LoadedCluster
-from extender.cli.planning.cluster_input import group_replicated_pods, select_pods
-from extender.cli.planning.rebalance_target import find_target_pods
+from extender.cli.planning.cluster_input import find_target_pods, group_replicated_pods, select_pods
 from extender.cli.planning.scenario_input import ScenarioFlags, copy_new_pods, read_scenario
 from extender.config.documents import dump_yaml
 from extender.planning.fits import count_fitting_copies, format_fit, format_fit_table

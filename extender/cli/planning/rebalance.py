@@ -17,9 +17,8 @@ from extender.answers.schema_version import AnswerKind
 from extender.app.wiring import SchedulerSetup
 from extender.cli import options
 from extender.cli.live.cluster_options import ClusterOptions, read_cluster
-from extender.cli.planning.cluster_input import warn_about_missing_budgets
+from extender.cli.planning.cluster_input import find_target_pods, warn_about_missing_budgets
 from extender.cli.planning.node_prices import load_prices
-from extender.cli.planning.rebalance_target import find_target_pods
 from extender.cli.recording_options import (
     Cluster,
     InputOptions,

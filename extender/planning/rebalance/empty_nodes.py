@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from extender.answers.rebalance import EmptiedNode, PodPlacement, RetainedNode
 from extender.cache.pod_info import AssignedPodInfo
 from extender.planning.cluster_totals import NodePriceFunction
-from extender.planning.rebalance.movable_pods import stays_with_node
-from extender.planning.rebalance.move_simulator import Move, MoveSimulator, get_size_key
+from extender.planning.rebalance.move_simulator import Move, MoveSimulator, get_size_key, stays_with_node
 from extender.planning.rebalance.plan import Action, Change, Proof, SearchLimits, SearchProgress
 
 

@@ -8,10 +8,9 @@ import msgspec
 
 from extender.analysis.text_table import format_count, format_section, format_table
 from extender.planning.rebalance.empty_nodes import EmptyPlan
-from extender.planning.rebalance.fix_violations import FixPlan
+from extender.planning.rebalance.fix_violations import RULES, FixPlan
 from extender.planning.rebalance.make_room import RoomPlan
 from extender.planning.rebalance.plan import Action, Step
-from extender.planning.rebalance.violations import RULES
 
 _format_section: Final = partial(format_section, max_lines=40)
 

@@ -12,7 +12,7 @@ from extender.api.kinds.devices import OpaqueDeviceConfiguration
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.read_only import ReadOnlyDict, ReadOnlyMapping, ReadOnlySequence, copy_read_only
-from extender.cache.spec_class import fingerprint
+from extender.cache.pod_signature import fingerprint
 
 NODE = from_builtins(
     {

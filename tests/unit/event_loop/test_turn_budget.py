@@ -2,8 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 
+import pytest
+import uvloop
+
+from extender.event_loop import turn_budget
 from extender.event_loop.turn_budget import TURN_SECONDS, begin_step, wait_for_turn
 from tests.unit.turn_clock import TurnClock
 
@@ -171,3 +175,29 @@ def test_steps_that_do_not_wait_delay_the_others_for_two_turns_at_most(turn_cloc
 
     asyncio.run(main())
     assert [after - before for before, after in pairwise([1, *turns_of_steps])] == [2, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_the_lag_of_a_timer_is_the_time_after_its_delay(
+    loop_factory: Callable[[], asyncio.AbstractEventLoop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A timer of 50 ms that starts at 10.0 is 30 ms late at 10.08; one that is early has no lag."""
+    times = chain([10.0, 10.08, 20.0, 20.049, 30.0, 30.051], repeat(40.0))
+    monkeypatch.setattr(turn_budget, "perf_counter", lambda: next(times))
+    samples: list[float] = []
+
+    async def measure() -> None:
+        enough = asyncio.Event()
+
+        def observe(seconds: float) -> None:
+            samples.append(seconds)
+            if len(samples) == 3:
+                enough.set()
+
+        task = asyncio.create_task(turn_budget.observe_lag(observe))
+        await enough.wait()
+        task.cancel()
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(measure())
+    assert samples == pytest.approx([0.03, 0.0, 0.001])

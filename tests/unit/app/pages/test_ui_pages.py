@@ -1,28 +1,41 @@
 """The pages under `/ui/` beside the other pages of a process."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
 
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.pod_group import PodGroup
 from extender.api.kinds.storage import PersistentVolumeClaim
+from extender.app.informers import Informers
 from extender.app.live_cluster import LiveCluster
 from extender.app.options import ServeOptions
 from extender.app.pages import ui_pages
-from extender.app.pages.ui_pages import make_live_pages, mount_extender_pages
+from extender.app.pages.ui_pages import (
+    list_unreadable_kinds,
+    list_watch_problems,
+    make_answers,
+    make_live_pages,
+    mount_extender_pages,
+)
 from extender.app.serve_backend import make_recorded_backend, replace_profiles
 from extender.app.standalone import StandaloneScheduler
 from extender.app.wiring import build_setup, build_setup_from_document, make_runtime
 from extender.basics.clock import SystemClock
 from extender.cache.cache import Cache
 from extender.client.kubeconfig import CredentialSource
+from extender.config.errors import ConfigError
+from extender.config.feature_gates import FeatureGates
 from extender.metrics.exposition import make_registry
 from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
 from extender.serving.serving_options import ServingOptions
 from extender.ui.live_feed import ChangeFeed
 from extender.ui.page_source import PageSource
+from extender.ui.what_if.question import Question
 from tests.build import make_node, make_pod
 
 
@@ -142,3 +155,142 @@ def test_a_process_that_also_schedules_has_the_pages_of_its_scheduler() -> None:
     app.close()
     assert client.get("/ui/events/queue").status_code == 503
     assert make_client(authenticated=True).get("/ui/queue").status_code == 404
+
+
+FORBIDDEN = 'persistentvolumeclaims is forbidden: User "me" cannot list resource'
+
+
+class StoppedClock:
+    """A clock that stands at 12:00:30 UTC, 100 s after its start."""
+
+    def now(self) -> float:
+        return 12 * 3600 + 30.0
+
+    def monotonic(self) -> float:
+        return 100.0
+
+
+def inspect(change: Callable[[Informers], None]) -> tuple[list[str], dict[str, str]]:
+    """Return the lines and the unreadable kinds, if *change* is made when all kinds were read ten seconds ago."""
+
+    async def main() -> tuple[list[str], dict[str, str]]:
+        clock = StoppedClock()
+        setup = build_setup(gates=FeatureGates({"GenericWorkload": True}))
+        cluster = LiveCluster(setup, CredentialSource(), clock, observe=lambda _: None)
+        informers = cluster.informers
+        for reflector in informers.reflectors.values():
+            reflector.synced.set()
+            reflector.counts.lists, reflector.last_contact = 1, 90.0
+        change(informers)
+        await cluster.close()
+        return list_watch_problems(informers, clock), list_unreadable_kinds(informers.reflectors)
+
+    return asyncio.run(main())
+
+
+def test_a_cluster_that_is_followed_has_no_problem() -> None:
+    assert inspect(lambda _: None) == ([], {})
+
+
+def test_kinds_that_are_being_read_for_the_first_time_are_named() -> None:
+    """A scheduler serves its pages before it has read the cluster, and an incomplete page looks like a complete one."""
+
+    def change(informers: Informers) -> None:
+        for kind in (Pod, PersistentVolumeClaim):
+            informers.reflectors[kind].synced.clear()
+
+    assert inspect(change) == (
+        ["not complete yet: persistentvolumeclaims, pods are being read"],
+        {"Pod": "not read yet", "PersistentVolumeClaim": "not read yet"},
+    )
+
+
+def test_a_kind_that_may_not_be_listed_names_the_verbs() -> None:
+    def change(informers: Informers) -> None:
+        reflector = informers.reflectors[PersistentVolumeClaim]
+        reflector.synced.clear()
+        reflector.last_error, reflector.forbidden = f"persistentvolumeclaims: {FORBIDDEN}", True
+
+    reason = f'grant the verbs "list" and "watch" on persistentvolumeclaims ({FORBIDDEN})'
+    assert inspect(change) == (
+        [f"not readable: persistentvolumeclaims; {reason}"],
+        {"PersistentVolumeClaim": reason},
+    )
+
+
+def test_a_kind_that_may_be_listed_but_not_watched_has_the_time_of_its_state() -> None:
+    def change(informers: Informers) -> None:
+        reflector = informers.reflectors[Pod]
+        reflector.last_error, reflector.forbidden = "pods: may not watch", True
+
+    assert inspect(change) == (
+        ['pods are shown as of 12:00:20 UTC; grant the verb "watch" on pods (may not watch)'],
+        {},
+    )
+
+
+def test_a_lost_server_is_one_line_for_all_kinds() -> None:
+    def change(informers: Informers) -> None:
+        for reflector in informers.reflectors.values():
+            reflector.last_error = f"{reflector.list_watch.endpoint.plural}: cannot connect"
+
+    (line,), unreadable = inspect(change)
+    assert line == (
+        "the watch of csidrivers, csinodes, csistoragecapacities, deviceclasses and 16 other kinds is lost, "
+        "shown as of 12:00:20 UTC: cannot connect"
+    )
+    assert unreadable == {}
+
+
+def test_a_kind_that_the_server_does_not_serve_is_no_problem() -> None:
+    def change(informers: Informers) -> None:
+        reflector = informers.reflectors[PodGroup]
+        reflector.is_optional, reflector.counts.lists = True, 0
+        reflector.last_error = "podgroups: the server could not find the requested resource"
+
+    assert inspect(change) == ([], {})
+
+
+DOCUMENT = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"schedulerName": "another"}],
+}
+
+
+def make_source() -> PageSource:
+    """Return a cluster with a node and a pod of the scheduler `another`."""
+    cache = Cache()
+    cache.add_or_update_node(make_node("n1"))
+    cache.add_or_update_pod(make_pod("p", spec={"schedulerName": "another"}))
+    return PageSource("a", cache, dict, make_runtime, lambda: 0.0)
+
+
+def test_the_configuration_in_force_is_that_of_the_moment_of_the_question() -> None:
+    setups = [build_setup()]
+    answers = make_answers(make_source(), lambda: setups[-1])
+    assert list(answers.make_profiles("")) == ["default-scheduler"]
+    setups.append(build_setup_from_document(DOCUMENT, "scheduler.yaml"))
+    assert list(answers.make_profiles("")) == ["another"]
+
+
+def test_the_pods_of_other_schedulers_are_placed_with_the_first_profile() -> None:
+    question = Question(add="1", like="n1")
+    setup = build_setup()
+    outcome = asyncio.run(make_answers(make_source(), lambda: setup).answer(question)).outcome
+    assert outcome.moved == []
+    answers = make_answers(make_source(), lambda: setup, ["another"])
+    assert [moved.pod for moved in asyncio.run(answers.answer(question)).outcome.moved] == ["default/p"]
+
+
+def test_plugins_are_not_those_of_the_scheduler() -> None:
+    setup = build_setup()
+    profile = make_answers(make_source(), lambda: setup).make_profiles("")["default-scheduler"]
+    assert profile.plugins.keys() == setup.first_profile.plugins.keys()
+    assert all(plugin is not setup.first_profile.plugins[name] for name, plugin in profile.plugins.items())
+
+
+def test_an_invalid_configuration_is_an_error() -> None:
+    setup = build_setup()
+    with pytest.raises(ConfigError, match=r"scheduler\.yaml"):
+        make_answers(make_source(), lambda: setup).make_profiles("[")

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from extender.app.pages.what_if_answers import make_answers
+from extender.app.pages.ui_pages import make_answers
 from extender.app.wiring import build_setup
 from extender.cli.planning.what_if import app as what_if_command
 from extender.ui.page_source import RecordedSource
