@@ -78,12 +78,20 @@ HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 LOOPBACK_HOSTS: Final = frozenset(("127.0.0.1", "localhost", "[::1]"))
+_OTHER_SITES: Final = frozenset((b"cross-site", b"same-site"))
 _MISDIRECTED: Final = b"The Host header names another host. Open the address that extender printed.\n"
+_EMBEDDED: Final = b"A page of another site may link to this page, but not request it in the background.\n"
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseHeadersMiddleware:
-    """An ASGI application that adds the headers to the responses of `app`, the application with the pages."""
+    """An ASGI application that adds the headers to the responses of `app`, the application with the pages.
+
+    It rejects requests that pages of other sites make in the background, such as for an image. Such a page could not
+    read the answers, but could ask questions that take half a minute each. Links from other sites are allowed.
+
+    Source: W3C, Fetch Metadata Request Headers.
+    """
 
     app: ASGIApp
 
@@ -95,7 +103,16 @@ class ResponseHeadersMiddleware:
                 message["headers"] = [*message.get("headers", ()), *HEADERS]
             await send(message)
 
-        await self.app(scope, receive, send_with_headers)
+        if scope["type"] == "http" and _is_background_request(scope):
+            await _send_rejection(send_with_headers, 403, _EMBEDDED)
+        else:
+            await self.app(scope, receive, send_with_headers)
+
+
+def _is_background_request(scope: Scope) -> bool:
+    """Return whether a page of another site sent the request, and the browser will not show the response as a page."""
+    headers = dict(scope["headers"])
+    return headers.get(b"sec-fetch-site") in _OTHER_SITES and headers.get(b"sec-fetch-dest") != b"document"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +136,7 @@ class HostCheckMiddleware:
         if scope["type"] != "http" or scope["path"] in self.open_paths or _names_host(scope, self.hosts):
             await self.app(scope, receive, send)
         else:
-            await _send_misdirected(send)
+            await _send_rejection(send, 421, _MISDIRECTED)
 
 
 def _names_host(scope: Scope, hosts: frozenset[str]) -> bool:
@@ -127,10 +144,10 @@ def _names_host(scope: Scope, hosts: frozenset[str]) -> bool:
     return len(values) == 1 and _remove_port(values[0].decode("latin-1")).lower() in hosts
 
 
-async def _send_misdirected(send: Send) -> None:
+async def _send_rejection(send: Send, status: int, body: bytes) -> None:
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": 421, "headers": headers})
-    await send({"type": "http.response.body", "body": _MISDIRECTED})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 def _remove_port(host: str) -> str:

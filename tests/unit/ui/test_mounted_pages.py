@@ -105,6 +105,24 @@ def test_a_page_allows_nothing_inline_and_cannot_be_framed() -> None:
     assert "set-cookie" not in headers
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("destination", ["image", "iframe", "script", "empty"])
+def test_a_page_of_another_site_cannot_ask_in_the_background(site: str, destination: str) -> None:
+    response = make_client(None).get("/", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Dest": destination})
+    assert response.status_code == 403
+    assert response.text.startswith("A page of another site may link")
+    assert response.headers["cross-origin-resource-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize(
+    ("site", "destination"),
+    [("cross-site", "document"), ("same-origin", "empty"), ("same-origin", "image"), ("none", "document")],
+)
+def test_links_and_the_requests_of_the_pages_are_served(site: str, destination: str) -> None:
+    response = make_client(None).get("/", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Dest": destination})
+    assert (response.status_code, response.text) == (200, "page")
+
+
 def test_open_paths_are_served_for_every_host() -> None:
     client = TestClient(HostCheckMiddleware(PlainTextResponse("page"), LOOPBACK, frozenset({"/livez"})))
     foreign = {"Host": "evil.example"}
