@@ -29,8 +29,8 @@ from extender.config.strict_decoding import decode_strict
 from extender.framework.plugin_args import DefaultedOptions
 from extender.framework.profile_builder import EXTENSION_POINT_METHODS, get_extension_points
 from extender.metrics import process_families, scheduler_families
+from extender.metrics.exposition import STALENESS_FAMILY
 from extender.metrics.families import MetricFamily, select_families
-from extender.metrics.staleness_collector import STALENESS_FAMILY
 from extender.metrics.verb_metrics import VerbMetrics
 from extender.plugins.registry import BUILT_IN_PLUGINS
 

@@ -36,11 +36,10 @@ from extender.extender_api.routes import ExtenderService, add_verb_routes, new_a
 from extender.extender_api.verbs import Verbs
 from extender.framework.observer import PluginObserver
 from extender.metrics.client_metrics import ClientMetrics
-from extender.metrics.exposition import make_registry, render_metrics
+from extender.metrics.exposition import StalenessCollector, make_registry, render_metrics
 from extender.metrics.families import MetricFamilies
 from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.process_families import CLIENT_FAMILIES, ReloadMetrics
-from extender.metrics.staleness_collector import StalenessCollector
 from extender.metrics.verb_metrics import VerbMetrics
 from extender.scheduler.api_writer import do_nothing
 from extender.serving.diagnostics_app import add_verbosity_route

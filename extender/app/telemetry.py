@@ -16,9 +16,9 @@ from extender.app.options import ScheduleOptions
 from extender.app.standalone import StandaloneScheduler
 from extender.config.model import Configuration
 from extender.logs.klog import LoggingOptions, configure_logging
+from extender.metrics.exposition import StalenessCollector
 from extender.metrics.process_families import HealthMetrics
 from extender.metrics.scheduler_metrics import BuildInfo, SchedulerMetrics, make_scheduler_metrics
-from extender.metrics.staleness_collector import StalenessCollector
 from extender.serving.diagnostics_app import DiagnosticsService, ExplainPod, MetricsPage, make_diagnostics_app
 from extender.serving.health import Health, HealthCheck
 from extender.serving.zpages import ProcessInfo

@@ -20,9 +20,9 @@ from extender.experiments.policies import Policy
 from extender.experiments.trace_cluster import TraceCluster
 from extender.planning.cache_edits import CacheEdits
 from extender.planning.departures import make_replacement
-from extender.planning.node_changes import cordon_node, uncordon_node
 from extender.planning.rebalance.make_room import RoomPlan
 from extender.planning.rebalance.plan import Action, Change, Proof, Step
+from extender.planning.scenario_changes import cordon_node, uncordon_node
 from extender.plugins.gpu_share.gpu_request import (
     MILLI_PER_GPU,
     NO_GPU,

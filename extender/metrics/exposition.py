@@ -1,7 +1,7 @@
 """Make a registry with the metrics of the Python process, and render a registry in the Prometheus text format."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,14 +9,16 @@ from typing import Final
 from prometheus_client import (
     CollectorRegistry,
     GCCollector,
+    Metric,
     PlatformCollector,
     ProcessCollector,
     disable_created_metrics,
     generate_latest,
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+
+from extender.metrics.families import Stability, gauge
 
 _COUNTERS_WITHOUT_TOTAL: Final = re.compile(rb"\b(authenticated_user_requests|authentication_attempts)_total\b")
 """Counters that kube-scheduler exposes without `_total`, which prometheus_client appends."""
@@ -97,3 +99,29 @@ def parse_address_space_limit(limits: str) -> float | None:
             soft_limit = line.removeprefix("Max address space").split()[0]
             return _UNLIMITED if soft_limit == "unlimited" else float(soft_limit)
     return None
+
+
+STALENESS_FAMILY: Final = gauge(
+    "extender_cache_staleness_seconds",
+    "Time since the last response of the API server for a kind; +Inf before the first.",
+    ("kind",),
+    stability=Stability.NONE,
+)
+
+
+class StalenessCollector(Collector):
+    """Collects the seconds since the last response of the API server when metrics are scraped.
+
+    A reload may add kinds.
+    """
+
+    def __init__(self, get_seconds_by_kind: Callable[[], Mapping[str, float]]) -> None:
+        """*get_seconds_by_kind* returns the seconds by the name of the kind."""
+        self._get_seconds_by_kind = get_seconds_by_kind
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metric."""
+        metric = GaugeMetricFamily(STALENESS_FAMILY.name, STALENESS_FAMILY.help, labels=STALENESS_FAMILY.labels)
+        for kind, seconds in self._get_seconds_by_kind().items():
+            metric.add_metric([kind], seconds)
+        yield metric

@@ -1,17 +1,136 @@
-"""Apply the changes of a scenario to a cache, in steps of one node."""
+"""Apply the changes of a scenario to a cache, in steps of one node: new and lost nodes, labels, taints, cordons."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
+from extender.api.kinds.devices import ResourceSlice
+from extender.api.kinds.node import Node, Taint
 from extender.api.kinds.pod import Pod
+from extender.api.kinds.storage import CSINode
 from extender.api.tolerations import find_untolerated_taint
 from extender.cache.cache import Cache
 from extender.planning.cache_edits import CacheEdits
 from extender.planning.departures import Departure, classify_departure
-from extender.planning.node_changes import add_node_like, change_label, change_taint, choose_new_names, cordon_node
 from extender.planning.pod_removals import PodRemovals
 from extender.planning.scaling import calculate_pod_changes
-from extender.planning.scenario import Scenario, TaintChange
+from extender.planning.scenario import LabelChange, Scenario, TaintChange
+
+_HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
+_UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_CONDITION_TAINTS: Final = frozenset(
+    f"node.kubernetes.io/{condition}"
+    for condition in (
+        "unschedulable",
+        "not-ready",
+        "unreachable",
+        "memory-pressure",
+        "disk-pressure",
+        "pid-pressure",
+        "network-unavailable",
+    )
+)
+"""The taints that the node lifecycle controller sets; a new node does not have them.
+
+Source: api/core/v1/well_known_taints.go (1.36).
+"""
+
+
+def cordon_node(edits: CacheEdits, name: str) -> None:
+    """Cordon a node. The node lifecycle controller adds a taint to a cordoned node."""
+    node = edits.get_node(name)
+    taints = node.spec.taints
+    if not any(taint.key == _UNSCHEDULABLE_TAINT.key for taint in taints):
+        taints = (*taints, _UNSCHEDULABLE_TAINT)
+    edits.replace_node(replace(node, spec=replace(node.spec, unschedulable=True, taints=taints)))
+
+
+def uncordon_node(edits: CacheEdits, name: str) -> None:
+    """End the cordon of a node. The node lifecycle controller removes the taint."""
+    node = edits.get_node(name)
+    taints = tuple(taint for taint in node.spec.taints if taint.key != _UNSCHEDULABLE_TAINT.key)
+    edits.replace_node(replace(node, spec=replace(node.spec, unschedulable=False, taints=taints)))
+
+
+def change_label(edits: CacheEdits, change: LabelChange) -> None:
+    """Set or remove a label of a node."""
+    node = edits.get_node(change.node)
+    labels = {key: value for key, value in node.metadata.labels.items() if key != change.key}
+    if change.value is not None:
+        labels[change.key] = change.value
+    edits.replace_node(replace(node, metadata=replace(node.metadata, labels=labels)))
+
+
+def change_taint(edits: CacheEdits, change: TaintChange) -> None:
+    """Add a taint to a node, or remove it. A taint with equal key and effect is replaced."""
+    node = edits.get_node(change.node)
+    effects = ("", change.taint.effect)
+    taints = tuple(
+        taint
+        for taint in node.spec.taints
+        if taint.key != change.taint.key or (change.taint.effect and taint.effect not in effects)
+    )
+    if not change.remove:
+        taints = (*taints, change.taint)
+    edits.replace_node(replace(node, spec=replace(node.spec, taints=taints)))
+
+
+def choose_new_names(like: str, count: int, taken: Collection[str]) -> list[str]:
+    """Return *count* names for new nodes: `<like>-new-1` and so on, without names that are taken."""
+    names: list[str] = []
+    number = 1
+    while len(names) < count:
+        name = f"{like}-new-{number}"
+        if name not in taken:
+            names.append(name)
+        number += 1
+    return names
+
+
+def add_node_like(edits: CacheEdits, cache: Cache, like: Node, name: str) -> Node:
+    """Add a node that equals *like*, and return it. Copy the DaemonSet pods and mirror pods of *like* to it.
+
+    The new node is schedulable, and has no taints about its condition. CSI limits and devices are copied too.
+    """
+    old_name = like.metadata.name
+    labels = {key: name if key == _HOSTNAME_LABEL else value for key, value in like.metadata.labels.items()}
+    node = replace(
+        like,
+        metadata=replace(like.metadata, name=name, uid=f"node/{name}", labels=labels),
+        spec=replace(
+            like.spec,
+            unschedulable=False,
+            provider_id="",
+            taints=tuple(taint for taint in like.spec.taints if taint.key not in _CONDITION_TAINTS),
+        ),
+    )
+    edits.add_node(node)
+    csi_node = cache.get_object(CSINode, old_name)
+    if csi_node is not None:
+        edits.put_object(replace(csi_node, metadata=replace(csi_node.metadata, name=name, uid=f"csinode/{name}")))
+    with cache.read() as snapshot:
+        slices, pods = list(snapshot.objects(ResourceSlice).values()), list(snapshot.pods_on(old_name).values())
+    for device_slice in slices:
+        if device_slice.spec.node_name == old_name:
+            edits.put_object(_copy_slice(device_slice, name))
+    for pod in pods:
+        if classify_departure(pod.pod) is Departure.DAEMON_OR_MIRROR and not pod.terminating:
+            bound = pod.pod_with_node_name
+            meta = replace(bound.metadata, name=f"{bound.metadata.name}-{name}", uid=f"{pod.uid}/{name}")
+            edits.add_pod(replace(bound, metadata=meta, spec=replace(bound.spec, node_name=name)))
+    return node
+
+
+def _copy_slice(device_slice: ResourceSlice, node_name: str) -> ResourceSlice:
+    """Return a slice with equal devices in a pool of the new node."""
+    meta, spec = device_slice.metadata, device_slice.spec
+    return replace(
+        device_slice,
+        metadata=replace(meta, name=f"{meta.name}-{node_name}", uid=f"slice/{meta.name}/{node_name}"),
+        spec=replace(spec, node_name=node_name, pool=replace(spec.pool, name=f"{spec.pool.name}-{node_name}")),
+    )
+
 
 _NO_EXECUTE: Final = ("NoExecute",)
 

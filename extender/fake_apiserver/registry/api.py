@@ -19,17 +19,27 @@ from extender.fake_apiserver.registry.api_errors import (
     new_invalid,
     new_not_found,
 )
-from extender.fake_apiserver.registry.deletion import Deleter
 from extender.fake_apiserver.registry.metadata import (
     build_metadata,
     check_names,
+    check_preconditions,
     check_resource_version,
+    parse_timestamp,
     update_metadata,
 )
 from extender.fake_apiserver.registry.patch import apply_json_patch, apply_merge_patch, apply_strategic_merge_patch
-from extender.fake_apiserver.registry.resources import NAMESPACES, PRIORITY_CLASSES, ApiResource, Object, find_resource
+from extender.fake_apiserver.registry.resources import (
+    API_RESOURCES,
+    NAMESPACES,
+    PODS,
+    PRIORITY_CLASSES,
+    ApiResource,
+    Object,
+    find_resource,
+)
 from extender.fake_apiserver.registry.store import Store
 
+_PROTECTED_NAMESPACES: Final = ("default", "kube-system", "kube-public")
 _INITIAL_NAMESPACES: Final = (DEFAULT_NAMESPACE, "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -44,7 +54,6 @@ class Api:
         self.store = store or Store()
         self.clock = clock or SystemClock()
         self._rng = random.Random(seed)  # noqa: S311  not used for secrets
-        self._deleter = Deleter(self.store, self.now)
         for name in _INITIAL_NAMESPACES:
             if self.store.get(NAMESPACES.storage_key, "", name) is None:
                 self.create(NAMESPACES, "", {"metadata": {"name": name}})
@@ -211,7 +220,7 @@ class Api:
             content = strategies.prepare_for_update(resource.kind, content)
         if content == old or dry_run:
             return content
-        return self._deleter.finish_deletion(resource, self.store.put(resource.storage_key, content))
+        return self._finish_deletion(resource, self.store.put(resource.storage_key, content))
 
     def guaranteed_update(
         self, resource: ApiResource, namespace: str, name: str, update: Callable[[Object], Object]
@@ -221,7 +230,7 @@ class Api:
         Raises:
             StatusError: 404, or an error that *update* raises.
         """
-        return self._deleter.finish_deletion(
+        return self._finish_deletion(
             resource, self.store.put(resource.storage_key, update(self.get(resource, namespace, name)))
         )
 
@@ -230,13 +239,100 @@ class Api:
     ) -> tuple[Object, bool]:
         """Delete an object or start its deletion; return its last state and whether it was removed.
 
-        Of the DeleteOptions, only `gracePeriodSeconds` and `preconditions` are used. With *dry_run* the result is not
-        stored.
+        An object with a grace period or finalizers is first only marked as deleted. A namespace is removed when it is
+        empty. Of the DeleteOptions, only `gracePeriodSeconds` and `preconditions` are used. With *dry_run* the result
+        is not stored.
 
         Raises:
-            StatusError: 404, or 409 for a failed precondition.
+            StatusError: 403 for a namespace of the system, 404, or 409 for a failed precondition.
+
+        Source: apiserver/pkg/registry/generic/registry/store.go, Store.Delete;
+        apiserver/pkg/registry/rest/delete.go, BeforeDelete (1.36).
         """
-        return self._deleter.delete(resource, self.get(resource, namespace, name), options or {}, dry_run=dry_run)
+        return self._delete(resource, self.get(resource, namespace, name), options or {}, dry_run=dry_run)
+
+    def _delete(self, resource: ApiResource, old: Object, options: Object, *, dry_run: bool) -> tuple[Object, bool]:
+        check_preconditions(resource, old, options.get("preconditions") or {}, deleting=True)
+        meta = old["metadata"]
+        if resource is NAMESPACES and meta["name"] in _PROTECTED_NAMESPACES:
+            raise new_forbidden(resource, meta["name"], "this namespace may not be deleted")
+        grace_seconds = 0
+        if resource is PODS:
+            requested = options.get("gracePeriodSeconds")
+            grace_seconds = pod_strategy.get_grace_period(old, None if requested is None else int(requested))
+        must_wait = grace_seconds > 0 or bool(meta.get("finalizers")) or resource is NAMESPACES
+        if dry_run:
+            return old, not must_wait
+        if not must_wait:
+            return self._remove(resource, self._make_final_state(old) if resource is PODS else old), True
+        old_grace_seconds = meta.get("deletionGracePeriodSeconds", 0)
+        if meta.get("deletionTimestamp") and grace_seconds >= old_grace_seconds:
+            return old, False  # a grace period can only be shortened
+        first_request_time = parse_timestamp(meta.get("deletionTimestamp") or self.now()) - old_grace_seconds
+        updated_meta = {
+            **meta,
+            "deletionTimestamp": format_time(first_request_time + grace_seconds),
+            "deletionGracePeriodSeconds": grace_seconds,
+        }
+        content = {**old, "metadata": _increment_generation(meta, updated_meta)}
+        if resource is NAMESPACES:
+            content["status"] = {**(old.get("status") or {}), "phase": "Terminating"}
+        stored_content = self.store.put(resource.storage_key, content)
+        if resource is NAMESPACES:
+            self._delete_contents(meta["name"])
+            return stored_content, self.store.get(resource.storage_key, "", meta["name"]) is None
+        return stored_content, False
+
+    def _make_final_state(self, pod: Object) -> Object:
+        """Return the last state of a pod, which has a deletion timestamp and a grace period of 0."""
+        meta = pod["metadata"]
+        return {
+            **pod,
+            "metadata": _increment_generation(
+                meta, {**meta, "deletionTimestamp": self.now(), "deletionGracePeriodSeconds": 0}
+            ),
+        }
+
+    def _finish_deletion(self, resource: ApiResource, content: Object) -> Object:
+        """Remove an updated object if it is being deleted and has neither finalizers nor a grace period.
+
+        Return the last state of the object.
+        """
+        meta = content["metadata"]
+        removable = meta.get("deletionTimestamp") and not meta.get("finalizers") and resource is not NAMESPACES
+        if removable and not meta.get("deletionGracePeriodSeconds"):
+            return self._remove(resource, content)
+        return content
+
+    def _remove(self, resource: ApiResource, old: Object) -> Object:
+        meta = old["metadata"]
+        namespace = meta.get("namespace", "")
+        removed_object = self.store.remove(resource.storage_key, namespace, meta["name"], old) or old
+        if namespace:
+            self._remove_empty_namespace(namespace)
+        return removed_object
+
+    def _delete_contents(self, namespace: str) -> None:
+        for resource in API_RESOURCES:
+            if resource.namespaced:
+                for stored_object in self.store.list_objects(resource.storage_key, namespace):
+                    try:
+                        self._delete(resource, stored_object.content, {}, dry_run=False)
+                    except StatusError:
+                        continue  # the namespace is not removed while it contains the object
+        self._remove_empty_namespace(namespace)
+
+    def _remove_empty_namespace(self, namespace: str) -> None:
+        """Remove a namespace if it is terminating and empty."""
+        stored_namespace = self.store.get(NAMESPACES.storage_key, "", namespace)
+        if stored_namespace is None or not stored_namespace["metadata"].get("deletionTimestamp"):
+            return
+        if not any(
+            self.store.list_objects(resource.storage_key, namespace)
+            for resource in API_RESOURCES
+            if resource.namespaced
+        ):
+            self.store.remove(NAMESPACES.storage_key, "", namespace)
 
     def delete_now(self, resource: ApiResource, namespace: str, name: str) -> None:
         """Delete an object without a grace period, as a kubelet does. A missing object is ignored.
@@ -252,3 +348,10 @@ class Api:
     def list_objects(self, resource: ApiResource, namespace: str = "") -> list[dict[str, Any]]:
         """Return the objects of a resource, sorted by namespace and name; an empty namespace means all."""
         return [stored_object.content for stored_object in self.store.list_objects(resource.storage_key, namespace)]
+
+
+def _increment_generation(old_meta: Object, new_meta: Object) -> Object:
+    """Return *new_meta*, with the next generation if the old object has a generation and is not being deleted yet."""
+    if "generation" in old_meta and not old_meta.get("deletionTimestamp"):
+        return {**new_meta, "generation": old_meta["generation"] + 1}
+    return new_meta

@@ -20,9 +20,9 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.planning.cache_edits import CacheEdits
 from extender.planning.departures import Departure, classify_departure, make_replacement, release_claims
-from extender.planning.node_changes import cordon_node, uncordon_node
 from extender.planning.rebalance.plan import Action, Change, Failure, Proof, Step
 from extender.planning.remaining_disruptions import ClusterBudgets, RemainingDisruptions
+from extender.planning.scenario_changes import cordon_node, uncordon_node
 
 _EVICTION_FORBIDDEN: Final = (
     ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+from prometheus_client import CollectorRegistry
+
 from extender.metrics.exposition import (
     LinuxProcessCollector,
+    StalenessCollector,
     make_registry,
     parse_address_space_limit,
     parse_netstat,
@@ -42,3 +45,18 @@ def test_the_collector_reads_the_files_that_exist(tmp_path: Path) -> None:
     (tmp_path / "net" / "netstat").write_text(NETSTAT)
     values = {family.name: family.samples[0].value for family in LinuxProcessCollector(tmp_path).collect()}
     assert values == {"process_network_receive_bytes": 1500.0, "process_network_transmit_bytes": 700.0}
+
+
+def test_a_page_has_the_current_seconds_of_the_current_kinds() -> None:
+    registry, seconds_by_kind = CollectorRegistry(), {"Pod": float("inf")}
+    registry.register(StalenessCollector(lambda: seconds_by_kind))
+    head = (
+        "# HELP extender_cache_staleness_seconds "
+        "Time since the last response of the API server for a kind; +Inf before the first.\n"
+        "# TYPE extender_cache_staleness_seconds gauge\n"
+    )
+    assert b"".join(render_metrics(registry)).decode() == head + 'extender_cache_staleness_seconds{kind="Pod"} +Inf\n'
+    seconds_by_kind |= {"Pod": 1.5, "Node": 3.0}
+    assert b"".join(render_metrics(registry)).decode() == (
+        head + 'extender_cache_staleness_seconds{kind="Pod"} 1.5\nextender_cache_staleness_seconds{kind="Node"} 3.0\n'
+    )
