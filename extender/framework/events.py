@@ -143,6 +143,9 @@ class ClusterEventWithHint:
     Without `hint`, every matching event requeues the pod. If the hint raises, the pod is requeued too. With `pre_hint`,
     only the pods that the event may concern are considered; if it raises, all pods are.
 
+    With `per_signature`, the hint for a node or an assigned pod depends only on the event and on the waiting pod's
+    signature. It is then called for one of many waiting pods with equal signatures, and SKIP counts for all of them.
+
     Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodWorthRequeuing (1.36).
     """
 
@@ -150,6 +153,7 @@ class ClusterEventWithHint:
     action: ActionType
     hint: QueueingHintFunction | None = None
     pre_hint: PreQueueingHintFunction | None = None
+    per_signature: bool = False
 
     def matches(self, event: ClusterEvent) -> bool:
         """Return whether *event* matches. Source: pkg/scheduler/framework/types.go, MatchClusterEvents (1.36)."""
@@ -174,16 +178,25 @@ def make_pod_event(
 
 
 def register_pod_events(
-    release: Release, hint: QueueingHintFunction, *, assigned: ActionType = _NO_ACTION, target: ActionType = _NO_ACTION
+    release: Release,
+    hint: QueueingHintFunction,
+    *,
+    assigned: ActionType = _NO_ACTION,
+    target: ActionType = _NO_ACTION,
+    per_signature: bool = False,
 ) -> tuple[ClusterEventWithHint, ...]:
     """Return the registrations for changes of assigned pods and of the waiting pod itself.
 
     *assigned* are the changes of assigned pods, *target* those of the waiting pod. If *release* does not split pod
-    events, there is one registration for all pods.
+    events, there is one registration for all pods. *per_signature*: see `ClusterEventWithHint`.
 
     Source: pkg/scheduler/framework/types.go, UnrollPodEvent (1.37).
     """
     if not release.splits_pod_events:
-        return (ClusterEventWithHint(EventResource.POD, assigned | target, hint),)
+        return (ClusterEventWithHint(EventResource.POD, assigned | target, hint, per_signature=per_signature),)
     actions = {EventResource.ASSIGNED_POD: assigned, EventResource.TARGET_POD: target}
-    return tuple(ClusterEventWithHint(resource, action, hint) for resource, action in actions.items() if action)
+    return tuple(
+        ClusterEventWithHint(resource, action, hint, per_signature=per_signature)
+        for resource, action in actions.items()
+        if action
+    )

@@ -213,6 +213,7 @@ class NodeAffinity:
                 EventResource.NODE,
                 ActionType.ADD | ActionType.UPDATE_NODE_LABEL,
                 self._is_schedulable_after_node_change,
+                per_signature=True,
             ),
         )
 

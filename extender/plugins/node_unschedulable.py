@@ -86,7 +86,10 @@ class NodeUnschedulable:
         """
         return (
             ClusterEventWithHint(
-                EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _is_schedulable_after_node_change
+                EventResource.NODE,
+                ActionType.ADD | ActionType.UPDATE_NODE_TAINT,
+                _is_schedulable_after_node_change,
+                per_signature=True,
             ),
             *register_pod_events(
                 self._release, self._is_schedulable_after_pod_toleration_change, target=ActionType.UPDATE_POD_TOLERATION

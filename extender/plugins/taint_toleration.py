@@ -137,6 +137,7 @@ class TaintToleration:
                 EventResource.NODE,
                 ActionType.ADD | ActionType.UPDATE_NODE_TAINT,
                 self._is_schedulable_after_node_change,
+                per_signature=True,
             ),
             *register_pod_events(self._release, queue_changed_pod, target=ActionType.UPDATE_POD_TOLERATION),
         )

@@ -132,6 +132,22 @@ class QueueingHints:
             return False
         return any(self._find_matching_events(event, scheduler_name, plugin) for plugin in rejector_plugins)
 
+    def may_concern_equal_pods(self, event: ClusterEvent, pod: QueuedPodInfo) -> bool:
+        """Return whether *event* may requeue pods with the rejection and the signature of *pod*.
+
+        The hints are called for *pod* only if they depend on nothing else; otherwise the result is true.
+        """
+        scheduler_name = pod.pod_info.spec.scheduler_name
+        return (
+            event.resource not in (EventResource.NODE, EventResource.ASSIGNED_POD)
+            or not all(
+                registered_event.per_signature
+                for plugin in pod.rejector_plugins
+                for registered_event in self._find_matching_events(event, scheduler_name, plugin)
+            )
+            or self.is_pod_worth_requeuing(pod, event) is not QueueingStrategy.SKIP
+        )
+
     def find_filters(self, event: ClusterEvent) -> list[Callable[[PodInfo], bool]]:
         """Return functions of which one accepts each pod that *event* may concern; empty if it may concern all pods.
 

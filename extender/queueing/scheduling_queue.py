@@ -124,6 +124,8 @@ class SchedulingQueue:
         entity = self._find_entity(pod_info.key)
         if entity is None:
             return
+        if entity.key in self._queues.unschedulable_entities:
+            self._queues.unschedulable_entities.add_or_update(entity)
         for heap in (self._queues.active_q, self._queues.backoff_q):
             if entity.key in heap:
                 heap.add_or_update(entity)
@@ -239,7 +241,8 @@ class SchedulingQueue:
             entities = [
                 entity
                 for entity in self._queues.unschedulable_entities.list_entities(
-                    partial(self._queueing_hints.may_concern, event)
+                    partial(self._queueing_hints.may_concern, event),
+                    partial(self._queueing_hints.may_concern_equal_pods, event),
                 )
                 if (pre_check is None or any(map(pre_check, entity.pods)))
                 and (not filters or any(concerns(pod.pod_info) for pod in entity.pods for concerns in filters))

@@ -1,15 +1,16 @@
-"""The unschedulable entities, grouped by their rejections.
+"""The unschedulable entities, grouped by their rejections, and by signature below that.
 
-Most events match no registration of the plugins that rejected the pods of a rejection. Such an event does not look at
-these pods, so its cost does not grow with their number.
+Most events match no registration of the plugins that rejected the pods of a group, or they do not help any of several
+equal pods. Such an event does not look at each of these pods, so its cost does not grow with their number.
 
 Source: pkg/scheduler/backend/queue/unschedulable_pods.go, unschedulablePods (1.36).
 """
 
 from collections.abc import Callable, Iterator
-from itertools import chain, count
+from itertools import count
 from typing import NamedTuple
 
+from extender.cache.pod_signature import PodSignature
 from extender.queueing.queued_entities import QueuedEntity, QueuedPodInfo
 
 
@@ -30,61 +31,75 @@ class Rejection(NamedTuple):
 class UnschedulableEntities:
     """Entities by key, in the order in which they were added."""
 
-    __slots__ = ("_entities_by_rejection", "_next_number", "_positions")
+    __slots__ = ("_next_number", "_places", "_pods", "_ungrouped_entities")
 
     def __init__(self) -> None:
-        self._positions: dict[str, tuple[Rejection | None, int]] = {}
-        self._entities_by_rejection: dict[Rejection | None, dict[str, QueuedEntity]] = {}
         self._next_number = count()
+        self._places: dict[str, tuple[int, Rejection | None, PodSignature | None]] = {}
+        self._pods: dict[Rejection, dict[PodSignature, dict[str, QueuedPodInfo]]] = {}
+        self._ungrouped_entities: dict[str, QueuedEntity] = {}
 
     def __contains__(self, key: str) -> bool:
-        return key in self._positions
+        return key in self._places
 
     def __iter__(self) -> Iterator[QueuedEntity]:
-        return (self._entities_by_rejection[rejection][key] for key, (rejection, _) in self._positions.items())
+        return (entity for key in self._places if (entity := self.get(key)) is not None)
 
     def get(self, key: str) -> QueuedEntity | None:
         """Return the entity with *key*, or None."""
-        position = self._positions.get(key)
-        return None if position is None else self._entities_by_rejection[position[0]][key]
+        _, rejection, signature = self._places.get(key, (0, None, None))
+        if rejection is None or signature is None:
+            return self._ungrouped_entities.get(key)
+        return self._pods[rejection][signature][key]
 
     def add_or_update(self, entity: QueuedEntity) -> None:
-        """Add *entity*, or note that its rejection changed. Call this after each change of its plugins or its gate."""
-        key, rejection = entity.key, _get_rejection(entity)
-        position = self._positions.get(key)
-        if position is not None:
-            if position[0] == rejection:
+        """Add *entity*, or move it to another group. Call this after each change of its plugins, gate or pod.
+
+        Pod groups, whose members may differ, are in no group, and neither are pods on nodes, which wait for a resize of
+        a certain node.
+        """
+        key, rejection, signature = entity.key, None, None
+        if isinstance(entity, QueuedPodInfo) and not entity.pod_info.spec.node_name:
+            rejection = Rejection(entity.pod_info.spec.scheduler_name, entity.rejector_plugins, entity.gating_plugin)
+            signature = entity.pod_info.signature
+        place = self._places.get(key)
+        if place is not None:
+            if place[1] == rejection and place[2] is signature:
                 return
             self.remove(key)
-        self._positions[key] = rejection, next(self._next_number)
-        self._entities_by_rejection.setdefault(rejection, {})[key] = entity
+        self._places[key] = next(self._next_number), rejection, signature
+        if isinstance(entity, QueuedPodInfo) and rejection is not None and signature is not None:
+            self._pods.setdefault(rejection, {}).setdefault(signature, {})[key] = entity
+        else:
+            self._ungrouped_entities[key] = entity
 
     def remove(self, key: str) -> QueuedEntity | None:
         """Remove and return the entity with *key*; None if there is none."""
-        position = self._positions.pop(key, None)
-        if position is None:
-            return None
-        entities = self._entities_by_rejection[position[0]]
-        entity = entities.pop(key)
-        if not entities:
-            del self._entities_by_rejection[position[0]]
-        return entity
+        _, rejection, signature = self._places.pop(key, (0, None, None))
+        if rejection is None or signature is None:
+            return self._ungrouped_entities.pop(key, None)
+        pods_by_signature = self._pods[rejection]
+        pods = pods_by_signature[signature]
+        pod = pods.pop(key)
+        if not pods:
+            del pods_by_signature[signature]
+        if not pods_by_signature:
+            del self._pods[rejection]
+        return pod
 
-    def list_entities(self, may_concern: Callable[[Rejection], bool]) -> list[QueuedEntity]:
-        """Return the pods with the rejections that *may_concern* accepts, and all pod groups."""
-        selected = [
-            entities.values()
-            for rejection, entities in self._entities_by_rejection.items()
-            if rejection is None or may_concern(rejection)
-        ]
-        listed = list(chain.from_iterable(selected))
-        if len(selected) > 1:
-            listed.sort(key=lambda entity: self._positions[entity.key][1])
+    def list_entities(
+        self, may_concern: Callable[[Rejection], bool], may_concern_equal_pods: Callable[[QueuedPodInfo], bool]
+    ) -> list[QueuedEntity]:
+        """Return the entities that an event may concern.
+
+        These are the pods with a rejection that *may_concern* accepts, except several with equal signatures of which
+        *may_concern_equal_pods* does not accept the first; and all entities that are in no group.
+        """
+        listed: list[QueuedEntity] = list(self._ungrouped_entities.values())
+        for rejection, pods_by_signature in self._pods.items():
+            if may_concern(rejection):
+                for pods in pods_by_signature.values():
+                    if len(pods) == 1 or may_concern_equal_pods(next(iter(pods.values()))):
+                        listed += pods.values()
+        listed.sort(key=lambda entity: self._places[entity.key][0])
         return listed
-
-
-def _get_rejection(entity: QueuedEntity) -> Rejection | None:
-    """Return the rejection of a pod; None for a pod group, whose members may be rejected by different plugins."""
-    if not isinstance(entity, QueuedPodInfo):
-        return None
-    return Rejection(entity.pod_info.spec.scheduler_name, entity.rejector_plugins, entity.gating_plugin)

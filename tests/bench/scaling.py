@@ -4,8 +4,8 @@
 
 `nodes` and `pods` schedule 1,000 pods in one process like `core.py`: plain ones, and ones with a hard topology spread
 constraint on zones that counts every assigned pod. `pending` adds pods to the queue, pops them, adds them back as
-unschedulable, and handles a new assigned pod, which concerns none of them (`other_event_us`), and the deletion of one,
-which moves them all (`event_ms`).
+unschedulable, and handles the deletion of an assigned pod, which moves them all (`event_ms`). A new assigned pod moves
+none: no plugin registered for it (`other_event_us`), or the hint of InterPodAffinity is SKIP (`skipped_event_us`).
 """
 
 import argparse
@@ -25,6 +25,7 @@ from extender.cache.cache import Cache
 from extender.framework.events import ActionType, ClusterEvent, EventResource
 from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
+from extender.queueing.scheduling_queue import SchedulingQueue
 from tests.bench.arguments import check_names
 from tests.bench.core import schedule_pods
 from tests.bench.workloads import make_node, make_pod, make_pods, pod_body
@@ -65,33 +66,45 @@ def measure_scheduling(workload: str, nodes: int, assigned_count: int, count: in
     }  # fmt: skip
 
 
-def measure_queue(count: int) -> dict[str, object]:
-    """Measure the queue operations of *count* pending pods, and events that move none or all of them."""
+def make_rejected_pods(workload: str, plugin: str, count: int) -> tuple[SchedulingQueue, float]:
+    """Return a queue with *count* pods that *plugin* rejected, and the CPU seconds of their queue operations."""
     profiles, snapshot = wiring.build_setup().profiles, Cache().snapshot()
-    settings = QueueSettings(1.0, 10.0, 300.0)
-    queue = make_scheduling_queue(profiles, lambda *_: None, settings)
-    pod_infos = [snapshot.make_pod_info(make_pod("basic", number)) for number in range(count)]
+    queue = make_scheduling_queue(profiles, lambda *_: None, QueueSettings(1.0, 10.0, 300.0))
+    pod_infos = [snapshot.make_pod_info(make_pod(workload, number)) for number in range(count)]
     gc_tuning.freeze_heap()
     started = time.process_time()
     for pod_info in pod_infos:
         queue.add(pod_info, 0.0)
     while pod := queue.pop():
-        pod.unschedulable_plugins = frozenset(("NodeResourcesFit",))
+        pod.unschedulable_plugins = frozenset((plugin,))
         queue.add_unschedulable_if_not_present(pod, 0.0)
-    pods_queued_at, assigned_pod = time.process_time(), make_running_pod(0, 1)
-    for _ in range(OTHER_EVENTS):
-        event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, None, assigned_pod)
+    return queue, time.process_time() - started
+
+
+def measure_event(queue: SchedulingQueue, action: ActionType, old: Pod | None, new: Pod | None, times: int) -> float:
+    """Return the CPU seconds of one of *times* equal events of an assigned pod."""
+    started = time.process_time()
+    for _ in range(times):
+        event = ClusterEvent(EventResource.ASSIGNED_POD, action, old, new)
         queue.move_all_to_active_or_backoff_queue(event, 20.0)
-    queued_at = time.process_time()
-    event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, assigned_pod, None)
-    queue.move_all_to_active_or_backoff_queue(event, 20.0)
-    moved_at = time.process_time()
+    return (time.process_time() - started) / times
+
+
+def measure_queue(count: int) -> dict[str, object]:
+    """Measure the queue operations of *count* pending pods, and events that move none or all of them."""
+    queue, seconds = make_rejected_pods("basic", "NodeResourcesFit", count)
+    assigned_pod = make_running_pod(0, 1)
+    other_event = measure_event(queue, ActionType.ADD, None, assigned_pod, OTHER_EVENTS)
+    moving_event = measure_event(queue, ActionType.DELETE, assigned_pod, None, 1)
     counts = queue.count_pending_pods()
+    queue, _ = make_rejected_pods("antiaffinity", "InterPodAffinity", count)
+    skipped_event = measure_event(queue, ActionType.ADD, None, assigned_pod, OTHER_EVENTS)
     return {
         "pending": count, "moved": counts["active"] + counts["backoff"],
-        "cpu_us_per_pod": round((pods_queued_at - started) / count * 1e6, 1),
-        "other_event_us": round((queued_at - pods_queued_at) / OTHER_EVENTS * 1e6, 1),
-        "event_ms": round((moved_at - queued_at) * 1000, 2),
+        "cpu_us_per_pod": round(seconds / count * 1e6, 1),
+        "other_event_us": round(other_event * 1e6, 1),
+        "skipped_event_us": round(skipped_event * 1e6, 1),
+        "event_ms": round(moving_event * 1000, 2),
     }  # fmt: skip
 
 

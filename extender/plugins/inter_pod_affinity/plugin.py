@@ -298,8 +298,12 @@ class InterPodAffinity:
             compile_terms=LastPodTerms().get,
         )
         return (
-            *register_pod_events(self._release, pod_hint, assigned=pod_actions, target=ActionType.UPDATE_POD_LABEL),
-            ClusterEventWithHint(EventResource.NODE, self._node_actions, is_schedulable_after_node_change),
+            *register_pod_events(
+                self._release, pod_hint, assigned=pod_actions, target=ActionType.UPDATE_POD_LABEL, per_signature=True
+            ),
+            ClusterEventWithHint(
+                EventResource.NODE, self._node_actions, is_schedulable_after_node_change, per_signature=True
+            ),
         )
 
 

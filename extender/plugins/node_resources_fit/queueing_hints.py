@@ -60,7 +60,9 @@ class FitQueueingHints:
                 assigned=ActionType.DELETE | scale_down,
                 target=scale_down,
             ),
-            ClusterEventWithHint(EventResource.NODE, node_actions, self.is_schedulable_after_node_change),
+            ClusterEventWithHint(
+                EventResource.NODE, node_actions, self.is_schedulable_after_node_change, per_signature=True
+            ),
         ]
         if self._resize_preemption:
             events += register_pod_events(

@@ -364,9 +364,14 @@ class PodTopologySpread:
         pod_actions, pod_hint = ActionType.UPDATE_POD_LABEL, self._is_schedulable_after_pod_change
         pod_actions |= ActionType.ADD | ActionType.DELETE
         node_actions = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
+        per_signature = DO_NOT_SCHEDULE not in self._default_actions  # default constraints depend on the last attempt
         return (
-            *register_pod_events(self._release, pod_hint, assigned=pod_actions, target=self._target_actions),
-            ClusterEventWithHint(EventResource.NODE, node_actions, self._is_schedulable_after_node_change),
+            *register_pod_events(
+                self._release, pod_hint, assigned=pod_actions, target=self._target_actions, per_signature=per_signature
+            ),
+            ClusterEventWithHint(
+                EventResource.NODE, node_actions, self._is_schedulable_after_node_change, per_signature=per_signature
+            ),
         )
 
     def _is_schedulable_after_pod_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:

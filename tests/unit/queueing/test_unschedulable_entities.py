@@ -1,15 +1,21 @@
 """Unschedulable entities, and the events that look at them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
+from msgspec.structs import replace
 
+from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import make_group_key
-from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from extender.cache.pod_info import PodInfo
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.queueing.entity_queues import QueueSettings
+from extender.queueing.pod_group_queue import make_scheduling_queue
 from extender.queueing.queued_entities import QueuedPodGroupInfo, QueuedPodInfo
 from extender.queueing.queueing_hints import QueueingHints
+from extender.queueing.scheduling_queue import SchedulingQueue
 from extender.queueing.unschedulable_entities import Rejection, UnschedulableEntities
-from tests.build import make_pod
+from tests.build import make_cluster, make_pod
 from tests.unit.cycle.fakes import RejectingFilter, make_profile
 from tests.unit.queueing.builders import NODE_ADD, POD_DELETE, NodeAddPlugin, QueueHarness, make_pod_info
 
@@ -23,7 +29,7 @@ def make_entity(name: str, *plugins: str, gate: str = "") -> QueuedPodInfo:
 
 
 def list_names(entities: UnschedulableEntities, may_concern: Callable[[Rejection], bool] = lambda _: True) -> list[str]:
-    return [entity.key.rpartition("/")[2] for entity in entities.list_entities(may_concern)]
+    return [entity.key.rpartition("/")[2] for entity in entities.list_entities(may_concern, lambda _: True)]
 
 
 def make_entities() -> UnschedulableEntities:
@@ -38,7 +44,7 @@ def make_entities() -> UnschedulableEntities:
 def test_all_entities_are_listed_in_the_order_in_which_they_were_added() -> None:
     entities = make_entities()
     assert list_names(entities) == ["a", "b", "c", "gang"]
-    assert [entity.key for entity in entities] == [entity.key for entity in entities.list_entities(lambda _: True)]
+    assert [entity.key.rpartition("/")[2] for entity in entities] == ["a", "b", "c", "gang"]
 
 
 def test_only_concerned_rejections_and_pod_groups_are_listed() -> None:
@@ -105,3 +111,69 @@ def test_an_event_without_registration_does_not_look_at_gated_pods() -> None:
         if event is POD_DELETE:
             assert checked == []
     assert checked == ["first", "second"]
+
+
+class NodeHintPlugin(RejectingFilter):
+    """A filter whose hint of node events is SKIP; it records the pods for which the hint is called."""
+
+    def __init__(self, name: str, *, per_signature: bool) -> None:
+        super().__init__(name)
+        self._per_signature = per_signature
+        self.called_for: list[str] = []
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        return (
+            ClusterEventWithHint(EventResource.NODE, ActionType.ADD, self._hint, per_signature=self._per_signature),
+        )
+
+    def _hint(self, pod: PodInfo, _event: ClusterEvent) -> QueueingHint:
+        self.called_for.append(pod.pod.metadata.name)
+        return QueueingHint.queue_if(pod.pod.metadata.labels.get("color") == "blue")
+
+
+def reject_pods(plugin: RejectingFilter, pods: Sequence[Pod]) -> SchedulingQueue:
+    """Return a queue whose *pods* were rejected by *plugin*."""
+    queue = make_scheduling_queue({"default-scheduler": make_profile(plugin)}, lambda *_: None, QueueSettings())
+    snapshot = make_cluster().snapshot()
+    for pod in pods:
+        queue.add(snapshot.make_pod_info(pod), 100)
+        queued_pod = queue.pop()
+        assert isinstance(queued_pod, QueuedPodInfo)
+        queued_pod.unschedulable_plugins = frozenset({plugin.name})
+        queue.add_unschedulable_if_not_present(queued_pod, 100)
+    return queue
+
+
+@pytest.mark.parametrize(
+    ("per_signature", "color", "expected"),
+    [
+        pytest.param(True, "red", ["a", "other"], id="SKIP counts for all equal pods"),
+        pytest.param(True, "blue", ["a", "a", "b", "c", "other"], id="after QUEUE it is called for each pod"),
+        pytest.param(False, "red", ["a", "b", "c", "other"], id="a hint that may depend on more is called for each"),
+    ],
+)
+def test_the_pods_for_which_a_hint_is_called(per_signature: bool, color: str, expected: list[str]) -> None:
+    plugin = NodeHintPlugin("Hints", per_signature=per_signature)
+    pods = [*(make_pod(name, labels={"color": color}) for name in "abc"), make_pod("other", labels={"color": "green"})]
+    queue = reject_pods(plugin, pods)
+    queue.move_all_to_active_or_backoff_queue(NODE_ADD, 120)
+    assert plugin.called_for == expected
+    assert queue.count_pending_pods()["unschedulable"] == (1 if color == "blue" else 4)
+
+
+def test_a_hint_is_called_for_each_pod_with_a_deferred_resize() -> None:
+    plugin = NodeHintPlugin("Hints", per_signature=True)
+    queue = reject_pods(plugin, [make_pod(name, node="n") for name in "ab"])
+    queue.move_all_to_active_or_backoff_queue(NODE_ADD, 120)
+    assert plugin.called_for == ["a", "b"]
+
+
+def test_a_waiting_pod_that_changes_is_no_longer_equal() -> None:
+    plugin = NodeHintPlugin("Hints", per_signature=True)
+    pods = [make_pod(name, labels={"color": "red"}) for name in "abc"]
+    queue = reject_pods(plugin, pods)
+    changed_pod = replace(pods[1], metadata=replace(pods[1].metadata, labels={"color": "blue"}))
+    queue.update(make_pod_info(changed_pod), (), 110)
+    queue.move_all_to_active_or_backoff_queue(NODE_ADD, 120)
+    assert plugin.called_for == ["a", "b"]
+    assert queue.count_pending_pods()["unschedulable"] == 2
