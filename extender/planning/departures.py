@@ -59,7 +59,7 @@ def make_pending_pod(pod: Pod, name: str, uid: str, status: PodStatus = _PENDING
 def make_replacement(pod: Pod) -> Pod:
     """Return the pending pod that the controller creates for *pod*. It keeps the name, and has a new uid.
 
-    Its claims have the same names as the claims of *pod*; see `claim_release`.
+    Its claims have the same names as the claims of *pod*; see `release_claims`.
     """
     status = PodStatus(phase="Pending", resource_claim_statuses=pod.status.resource_claim_statuses)
     return make_pending_pod(pod, pod.metadata.name, f"replacement-of/{pod.metadata.uid or pod.key}", status)
