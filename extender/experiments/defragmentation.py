@@ -85,21 +85,21 @@ def defragment(
     placed_milli, waiting = 0, list[tuple[int, Pod]]()
     report = on_progress or _ignore_progress
     for index, (pod, milli) in enumerate(zip(arrivals.pods[:end], arrivals.gpu_milli[:end], strict=True), start=1):
-        report(index / end / 2)
         if cluster.place(pod):
             placed_milli += milli
         elif milli:
             waiting.append((milli, pod))
+        report(index / end / 2)
     pod_count = len(cluster.cache.assigned_pods)
     waiting.sort(key=lambda entry: -entry[0])
     search = _Search(cluster, int(pod_count * max_percent / 100))
     added, unplaced = 0, list[tuple[str, str]]()
     for index, (milli, pod) in enumerate(waiting, start=1):
-        report((1 + index / len(waiting)) / 2)
         if search.make_room(pod):
             added += milli
         else:
             unplaced.append((pod.key, "no moves of the search make room"))
+        report((1 + index / len(waiting)) / 2)
     plan = RoomPlan(tuple(pod.key for _, pod in waiting), Proof(tuple(search.steps)), tuple(unplaced), False)
     before, after = (round(100 * milli / trace.capacity, 2) for milli in (placed_milli, placed_milli + added))
     return Defragmentation(policy.name, seed, pod_count, before, after, plan)

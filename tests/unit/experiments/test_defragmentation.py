@@ -2,10 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pytest
 from typer.testing import CliRunner
 
+from extender.api.kinds.pod import Pod
 from extender.cli.experiment import app
+from extender.experiments import defragmentation
 from extender.experiments.defragmentation import defragment
 from extender.experiments.policies import Policy
 from extender.experiments.report import format_defragmentation
@@ -45,6 +49,23 @@ def test_the_number_of_moves_is_limited() -> None:
 def result_pod_count() -> int:
     """Return the number of placed pods before the moves."""
     return defragment(small_trace(), Policy("Random"), 3, 0.0).pod_count
+
+
+def test_the_reported_progress_does_not_count_a_pod_before_its_search_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The search for the last pod may take long, and a bar that is full is erased."""
+    parts, parts_at_search = [0.0], list[float]()
+    make_room = defragmentation._Search.make_room
+
+    def record_part(search: Any, pod: Pod) -> bool:
+        parts_at_search.append(parts[-1])
+        return make_room(search, pod)
+
+    monkeypatch.setattr(defragmentation._Search, "make_room", record_part)
+    defragment(small_trace(), Policy("Random"), 3, 50.0, parts.append)
+    assert (parts_at_search[0], parts[-1]) == (0.5, 1.0)
+    assert parts_at_search[-1] < 1.0
 
 
 def test_the_plan_has_the_fields_of_rebalance() -> None:
