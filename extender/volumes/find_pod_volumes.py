@@ -6,7 +6,7 @@ volumeBinder.checkVolumeProvisions; component-helpers/storage/volume/pv_helpers.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -238,7 +238,7 @@ def _get_latest_volumes(
     return [
         indexed_volume
         if (volume := assume_cache.get_latest_volume(indexed_volume.volume)) is indexed_volume.volume
-        else IndexedVolume(volume, indexed_volume.size, indexed_volume.node_affinity)
+        else replace(indexed_volume, volume=volume)
         for indexed_volume in stored_volumes
     ]
 

@@ -13,6 +13,7 @@ import numpy as np
 from extender.api.kinds.affinity import NodeSelector
 from extender.api.kinds.storage import TopologySelectorTerm
 from extender.api.matching import CompiledNodeSelector, Requirement, Selector, compile_node_selector
+from extender.basics.intern import Interner
 from extender.cache.node_matching import match_requirements
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import IntArray
@@ -44,6 +45,14 @@ class TopologyIndex:
 
     def __len__(self) -> int:
         return len(self.all_positions)
+
+    def get_label_values(self, key: str) -> Interner[str]:
+        """Return the ids of the values of the node label *key*, after `get_label_value_ids` has added the values."""
+        return self._nodes.snapshot.symbols.get_label_values(key)
+
+    def get_label_value_ids(self, key: str) -> IntArray:
+        """Return the id of each node's value of the label *key*, -1 without the label: int64, shape (len(self),)."""
+        return self._nodes.label_value_ids(key)
 
     def match_node_selector(self, selector: CompiledNodeSelector | None) -> IntArray:
         """Return the positions of nodes that *selector* matches; None matches all. Field requirements are ignored."""
@@ -101,7 +110,7 @@ class TopologyIndex:
         return positions[match_requirements(view, remaining_requirements)]
 
     def _match_values(self, requirement: Requirement) -> IntArray:
-        label_values = self._nodes.snapshot.symbols.get_label_values(requirement.key)
+        label_values = self.get_label_values(requirement.key)
         order, starts = self._sort_by_value(requirement.key)
         positions_by_value = [
             order[starts[value_id + 1] : starts[value_id + 2]]
@@ -118,7 +127,7 @@ class TopologyIndex:
         """Return the positions sorted by label value, and each value's start. Nodes without the label come first."""
         sorted_positions = self._sorted_by_label.get(key)
         if sorted_positions is None:
-            shifted_ids = self._nodes.label_value_ids(key) + 1
+            shifted_ids = self.get_label_value_ids(key) + 1
             starts = np.concatenate([[0], np.cumsum(np.bincount(shifted_ids))]).astype(np.int64)
             sorted_positions = self._sorted_by_label[key] = (np.argsort(shifted_ids, kind="stable"), starts)
         return sorted_positions

@@ -25,11 +25,15 @@ class IndexedVolume:
         volume: the persistent volume.
         size: the exact capacity of the volume, in nano units (billionths of a byte).
         node_affinity: the compiled node affinity; None matches all nodes.
+        label_key, label_values: if the node affinity only requires certain values of one label, as that of a local
+            volume, this label and these values; else empty.
     """
 
     volume: PersistentVolume
     size: int
     node_affinity: CompiledNodeSelector | None
+    label_key: str = ""
+    label_values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +70,12 @@ def compile_node_affinity(volume: PersistentVolume) -> CompiledNodeSelector | No
 
 
 def _index_volume(volume: PersistentVolume) -> IndexedVolume:
-    return IndexedVolume(volume, to_nanos(get_volume_capacity(volume)), compile_node_affinity(volume))
+    node_affinity = compile_node_affinity(volume)
+    terms = () if node_affinity is None else node_affinity.terms
+    requirements = terms[0].label_requirements if len(terms) == 1 and not terms[0].errors else ()
+    is_local = len(requirements) == 1 and requirements[0].operator == "In"
+    label_key, label_values = (requirements[0].key, requirements[0].values) if is_local else ("", ())
+    return IndexedVolume(volume, to_nanos(get_volume_capacity(volume)), node_affinity, label_key, label_values)
 
 
 def _make_pool(capacity: CSIStorageCapacity) -> StoragePool:

@@ -13,7 +13,7 @@ from extender.api.matching import Selector, selector_from_label_selector
 from extender.api.quantity import ZERO
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.volumes.assume_cache import is_volume_bound_to_claim
-from extender.volumes.claims import get_claim_class, get_requested_storage, get_volume_class, to_nanos
+from extender.volumes.claims import get_requested_storage, to_nanos
 from extender.volumes.topology import TopologyIndex
 from extender.volumes.volume_index import IndexedVolume
 
@@ -73,6 +73,10 @@ def match_volumes(
         prebound, available = _find_matching_volumes(claim, class_volumes)
         for indexed_volume in prebound:
             choice.choose_prebound(indexed_volume, _add_volume(indexed_volume.volume, index_by_name, volumes))
+        label_keys = {indexed_volume.label_key for indexed_volume in available}
+        if len(label_keys) == 1 and "" not in label_keys and not choices:
+            choice.choose_by_label(label_keys.pop(), available, index_by_name, volumes)
+            available = []
         for indexed_volume in available:
             if not choice.remaining_node_count:
                 break
@@ -139,13 +143,39 @@ class _ClaimChoice:
         if not may_be_in_use:
             self._finished_array_ids.add(id(positions))  # volumes with an equal selector share the array
 
+    def choose_by_label(
+        self,
+        key: str,
+        available: Sequence[IndexedVolume],
+        index_by_name: dict[str, int],
+        volumes: list[PersistentVolume],
+    ) -> None:
+        """Choose on each remaining node the first of the *available* volumes, which no earlier claim can use.
+
+        All of them are on the nodes with certain values of the label *key*.
+        """
+        positions = np.flatnonzero(self._remaining_mask)
+        value_ids = self._topology.get_label_value_ids(key)[positions]
+        ids_by_value = self._topology.get_label_values(key)
+        first_by_id = [NO_VOLUME] * (len(ids_by_value) + 1)  # the last entry is for nodes without the label
+        for index, indexed_volume in enumerate(available):
+            for value in indexed_volume.label_values:
+                value_id = ids_by_value.get(value)
+                if value_id is not None and first_by_id[value_id] == NO_VOLUME:
+                    first_by_id[value_id] = index
+        first_by_position = np.array(first_by_id, dtype=np.int64)[value_ids]
+        has_volume = first_by_position != NO_VOLUME
+        chosen, inverse = np.unique(first_by_position[has_volume], return_inverse=True)
+        indices = [_add_volume(available[index].volume, index_by_name, volumes) for index in chosen.tolist()]
+        self._choose(positions[has_volume], np.array(indices, dtype=np.int64)[inverse])
+
     def _make_unused_mask(self, positions: IntArray, index: int) -> BoolArray:
         mask: BoolArray = self._remaining_mask[positions]
         for earlier_choice in self._earlier_choices:
             mask &= earlier_choice[positions] != index
         return mask
 
-    def _choose(self, positions: IntArray, index: int) -> None:
+    def _choose(self, positions: IntArray, index: int | IntArray) -> None:
         if len(positions):
             self.chosen_indices[positions] = index
             self._remaining_mask[positions] = False
@@ -155,17 +185,20 @@ class _ClaimChoice:
 def _find_matching_volumes(
     claim: PersistentVolumeClaim, volumes: Sequence[IndexedVolume]
 ) -> tuple[list[IndexedVolume], list[IndexedVolume]]:
-    """Return the volumes bound to *claim* in their given order, and the available volumes that fit, smallest first."""
+    """Return the volumes bound to *claim* in their given order, and the available volumes that fit, smallest first.
+
+    All *volumes* are of the storage class of *claim*.
+    """
     requested_size, spec = _get_requested_size(claim), claim.spec
     volume_mode = spec.volume_mode or _FILESYSTEM
     attributes_class = spec.volume_attributes_class_name or ""
     selector = _compile_selector(claim)
-    storage_class = get_claim_class(claim)
+    access_modes = set(spec.access_modes)
     prebound: list[IndexedVolume] = []
     available: list[IndexedVolume] = []
     for indexed_volume in volumes:
         volume, volume_spec = indexed_volume.volume, indexed_volume.volume.spec
-        is_bound = is_volume_bound_to_claim(volume, claim)
+        is_bound = volume_spec.claim_ref is not None and is_volume_bound_to_claim(volume, claim)
         if (volume_spec.claim_ref is not None and not is_bound) or indexed_volume.size < requested_size:
             continue
         if (volume_spec.volume_mode or _FILESYSTEM) != volume_mode:
@@ -179,8 +212,7 @@ def _find_matching_volumes(
         elif (
             volume.status.phase == _AVAILABLE
             and (selector is None or selector.matches(volume.metadata.labels))
-            and get_volume_class(volume) == storage_class
-            and set(spec.access_modes) <= set(volume_spec.access_modes)
+            and access_modes.issubset(volume_spec.access_modes)
         ):
             available.append(indexed_volume)
     available.sort(key=lambda indexed_volume: indexed_volume.size)

@@ -47,14 +47,19 @@ def compute_capacity_scores(
     has_static_binding = np.zeros(node_count, dtype=np.bool_)
     for claim, choice in zip(pod_volumes.matches.claims, pod_volumes.matches.choices, strict=True):
         request = value(get_requested_storage(claim) or ZERO)
-        for index in np.unique(choice[choice != NO_VOLUME]).tolist():
-            volume = pod_volumes.matches.volumes[index]
-            node_mask = choice == index
-            class_resource = static_resources.setdefault(volume.spec.storage_class_name, _ClassResource(node_count))
-            class_resource.requested[node_mask] += request
-            class_resource.capacity[node_mask] += value(get_volume_capacity(volume))
-            class_resource.is_used |= node_mask
-            has_static_binding |= node_mask
+        positions = np.flatnonzero(choice != NO_VOLUME)
+        has_static_binding[positions] = True
+        indices, inverse = np.unique(choice[positions], return_inverse=True)
+        volumes = [pod_volumes.matches.volumes[index] for index in indices.tolist()]
+        capacities = np.array([value(get_volume_capacity(volume)) for volume in volumes], dtype=np.int64)
+        class_names = [volume.spec.storage_class_name for volume in volumes]
+        for class_name in dict.fromkeys(class_names):
+            is_of_class: BoolArray = np.array([name == class_name for name in class_names])[inverse]
+            class_positions = positions[is_of_class]
+            class_resource = static_resources.setdefault(class_name, _ClassResource(node_count))
+            class_resource.requested[class_positions] += request
+            class_resource.capacity[class_positions] += capacities[inverse[is_of_class]]
+            class_resource.is_used[class_positions] = True
     dynamic_resources: dict[str, _ClassResource] = {}
     for provision in pod_volumes.provisions:
         node_mask = provision.node_mask & (provision.pool_index != NO_POOL) & ~has_static_binding

@@ -1,5 +1,6 @@
 """Each claim gets the smallest available volume on each node that no earlier claim has."""
 
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tests.build import make_cluster, make_node, make_object
 
 NODES = 40
 """More nodes than TopologyIndex matches without sorting."""
+HOSTS = [f"n{i}" for i in range(NODES)]
 
 
 def make_claim(name: str, size: str) -> Any:
@@ -75,3 +77,28 @@ def test_a_claim_does_not_get_the_volume_of_an_earlier_claim_on_the_node() -> No
 def test_of_two_volumes_of_one_size_the_older_is_taken() -> None:
     (volumes,) = choose_volumes([make_claim("c", "1Gi")], make_volume("old", "1024Mi"), make_volume("new", "1Gi"))
     assert set(volumes) == {"old"}
+
+
+def test_local_volumes_of_one_label_are_chosen_like_volumes_with_other_requirements() -> None:
+    rng = Random(7)
+    volumes = [
+        make_volume(f"v{i}", f"{rng.randint(1, 4)}Gi", make_requirement("host", *rng.sample(HOSTS, rng.randint(1, 3))))
+        for i in range(60)
+    ]
+    unrelated = make_volume("none", "1Gi", make_requirement("other-label", "a"))
+    claim = make_claim("c", "2Gi")
+    (chosen,) = choose_volumes([claim], *volumes)
+    assert choose_volumes([claim], *volumes, unrelated) == [chosen]
+    assert chosen.count("-") < NODES // 2
+    assert chosen == [find_smallest_volume(volumes, host) for host in HOSTS]
+
+
+def find_smallest_volume(volumes: list[Any], host: str) -> str:
+    """Return the name of the first of the smallest volumes of 2 GiB and more on *host*, `-` if there is none."""
+    sizes: dict[str, int] = {}
+    for volume in volumes:
+        (term,) = volume.spec.node_affinity.required.node_selector_terms
+        size = int(volume.spec.capacity["storage"].removesuffix("Gi"))
+        if size >= 2 and host in term.match_expressions[0].values:
+            sizes[volume.metadata.name] = size
+    return min(sizes, key=lambda name: sizes[name]) if sizes else "-"
