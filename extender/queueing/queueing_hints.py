@@ -15,7 +15,7 @@ from extender.framework.extension_points import EnqueueExtensions, Filter, Permi
 from extender.framework.plugin_errors import format_exception, plugin_exceptions
 from extender.framework.profiles import Profile
 from extender.queueing.queued_entities import QueuedPodInfo
-from extender.queueing.unschedulable_entities import Rejection
+from extender.queueing.unschedulable_entities import PodRejection
 
 log = logging.getLogger("extender.queueing")
 
@@ -123,7 +123,7 @@ class QueueingHints:
             )
         return is_of_interest
 
-    def may_concern(self, event: ClusterEvent, rejection: Rejection) -> bool:
+    def may_concern(self, event: ClusterEvent, rejection: PodRejection) -> bool:
         """Return whether *event* may requeue pods with *rejection*; if not, no hint needs to be called for them."""
         scheduler_name, rejector_plugins, gating_plugin = rejection
         if is_wildcard_event(event) or not rejector_plugins or scheduler_name not in self._hint_maps:

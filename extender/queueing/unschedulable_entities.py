@@ -14,7 +14,7 @@ from extender.cache.pod_signature import PodSignature
 from extender.queueing.queued_entities import QueuedEntity, QueuedPodInfo
 
 
-class Rejection(NamedTuple):
+class PodRejection(NamedTuple):
     """What decides which events may requeue a pod.
 
     Attributes:
@@ -35,8 +35,8 @@ class UnschedulableEntities:
 
     def __init__(self) -> None:
         self._next_number = count()
-        self._places: dict[str, tuple[int, Rejection | None, PodSignature | None]] = {}
-        self._pods: dict[Rejection, dict[PodSignature, dict[str, QueuedPodInfo]]] = {}
+        self._places: dict[str, tuple[int, PodRejection | None, PodSignature | None]] = {}
+        self._pods: dict[PodRejection, dict[PodSignature, dict[str, QueuedPodInfo]]] = {}
         self._ungrouped_entities: dict[str, QueuedEntity] = {}
 
     def __contains__(self, key: str) -> bool:
@@ -60,7 +60,7 @@ class UnschedulableEntities:
         """
         key, rejection, signature = entity.key, None, None
         if isinstance(entity, QueuedPodInfo) and not entity.pod_info.spec.node_name:
-            rejection = Rejection(entity.pod_info.spec.scheduler_name, entity.rejector_plugins, entity.gating_plugin)
+            rejection = PodRejection(entity.pod_info.spec.scheduler_name, entity.rejector_plugins, entity.gating_plugin)
             signature = entity.pod_info.signature
         place = self._places.get(key)
         if place is not None:
@@ -88,7 +88,7 @@ class UnschedulableEntities:
         return pod
 
     def list_entities(
-        self, may_concern: Callable[[Rejection], bool], may_concern_equal_pods: Callable[[QueuedPodInfo], bool]
+        self, may_concern: Callable[[PodRejection], bool], may_concern_equal_pods: Callable[[QueuedPodInfo], bool]
     ) -> list[QueuedEntity]:
         """Return the entities that an event may concern.
 

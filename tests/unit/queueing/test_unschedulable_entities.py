@@ -14,7 +14,7 @@ from extender.queueing.pod_group_queue import make_scheduling_queue
 from extender.queueing.queued_entities import QueuedPodGroupInfo, QueuedPodInfo
 from extender.queueing.queueing_hints import QueueingHints
 from extender.queueing.scheduling_queue import SchedulingQueue
-from extender.queueing.unschedulable_entities import Rejection, UnschedulableEntities
+from extender.queueing.unschedulable_entities import PodRejection, UnschedulableEntities
 from tests.build import make_cluster, make_pod
 from tests.unit.cycle.fakes import RejectingFilter, make_profile
 from tests.unit.queueing.builders import NODE_ADD, POD_DELETE, NodeAddPlugin, QueueHarness, make_pod_info
@@ -28,7 +28,9 @@ def make_entity(name: str, *plugins: str, gate: str = "") -> QueuedPodInfo:
     )
 
 
-def list_names(entities: UnschedulableEntities, may_concern: Callable[[Rejection], bool] = lambda _: True) -> list[str]:
+def list_names(
+    entities: UnschedulableEntities, may_concern: Callable[[PodRejection], bool] = lambda _: True
+) -> list[str]:
     return [entity.key.rpartition("/")[2] for entity in entities.list_entities(may_concern, lambda _: True)]
 
 
@@ -48,7 +50,7 @@ def test_all_entities_are_listed_in_the_order_in_which_they_were_added() -> None
 
 
 def test_only_concerned_rejections_and_pod_groups_are_listed() -> None:
-    concerned = {Rejection("default-scheduler", frozenset({"Fit"}), "")}
+    concerned = {PodRejection("default-scheduler", frozenset({"Fit"}), "")}
     assert list_names(make_entities(), concerned.__contains__) == ["a", "c", "gang"]
 
 
@@ -96,7 +98,7 @@ def test_events_that_may_concern_a_rejection(
 ) -> None:
     profile = make_profile(NodeAddPlugin("NodeAdd"), PodDeletePlugin("PodDelete"), RejectingFilter("Wildcard"))
     hints = QueueingHints({"default": profile})
-    assert hints.may_concern(event, Rejection(scheduler, frozenset(plugins), gate)) is expected
+    assert hints.may_concern(event, PodRejection(scheduler, frozenset(plugins), gate)) is expected
 
 
 def test_an_event_without_registration_does_not_look_at_gated_pods() -> None:
