@@ -54,7 +54,16 @@ class Cache:
         write_count: the number of writes to what snapshots show. Snapshots with the same number of writes are equal.
     """
 
-    __slots__ = ("_assigned", "_assumed", "_has_composite_groups", "_pending", "_snapshot", "_tables", "write_count")
+    __slots__ = (
+        "_assigned",
+        "_assumed",
+        "_has_composite_groups",
+        "_nominated_nodes",
+        "_pending",
+        "_snapshot",
+        "_tables",
+        "write_count",
+    )
 
     def __init__(self, gates: FeatureGates | None = None) -> None:
         """Create an empty cache.
@@ -69,6 +78,7 @@ class Cache:
         self._assumed: dict[str, Pod | None] = {}  # by uid, the pods as last updated; None: never added
         self._assigned: dict[str, AssignedPodInfo] = {}
         self._pending: dict[str, Pod] = {}
+        self._nominated_nodes: dict[str, str] = {}  # by uid of the nominated pod
         self.write_count = 0
 
     # -- reading
@@ -143,6 +153,7 @@ class Cache:
         child._snapshot, child._assumed = None, {}
         child._has_composite_groups, child.write_count = self._has_composite_groups, self.write_count
         child._assigned, child._pending = dict(self._assigned), dict(self._pending)
+        child._nominated_nodes = dict(self._nominated_nodes)
         return child
 
     @property
@@ -165,8 +176,7 @@ class Cache:
 
     def find_nominated_node(self, uid: str) -> str:
         """Return the node that the pod *uid* is nominated for; empty if there is none."""
-        nominations = self._tables.nominated_pods.items()
-        return next((node for node, pod_infos in nominations if any(pod_info.uid == uid for pod_info in pod_infos)), "")
+        return self._nominated_nodes.get(uid, "")
 
     def deduplicate(self, obj: PodOrNode) -> tuple[PodOrNode, Hashable]:
         """Return a pod or node equal to *obj* that shares equal parts with earlier objects, and the owner of the parts.
@@ -294,13 +304,18 @@ class Cache:
         pkg/scheduler/backend/queue/nominator.go, nominator.addNominatedPodUnlocked (1.36).
         """
         uid = pod.metadata.uid or pod.key
-        old_nominations = self._tables.nominated_pods
-        if not node_name and not any(pod_info.uid == uid for pods in old_nominations.values() for pod_info in pods):
+        old_node_name = self._nominated_nodes.pop(uid, "")
+        if not node_name and not old_node_name:
             return
-        nominations = {
-            name: tuple(pod_info for pod_info in pods if pod_info.uid != uid) for name, pods in old_nominations.items()
-        }
+        nominations = dict(self._tables.nominated_pods)
+        if old_node_name:
+            others = tuple(pod_info for pod_info in nominations[old_node_name] if pod_info.uid != uid)
+            if others:
+                nominations[old_node_name] = others
+            else:
+                del nominations[old_node_name]
         if node_name:
+            self._nominated_nodes[uid] = node_name
             pod_info = PodInfo(pod, self._tables.signatures.get_signature(pod))
             nominations[node_name] = (*nominations.get(node_name, ()), pod_info)
-        self._get_writable_tables().nominated_pods = {name: pods for name, pods in nominations.items() if pods}
+        self._get_writable_tables().nominated_pods = nominations

@@ -359,3 +359,24 @@ def test_a_fork_and_its_cache_are_changed_independently() -> None:
     assert (requested(fork, "n1"), list(fork.snapshot().names), len(fork.pending_pods)) == (500, ["n1"], 0)
     assert find_inconsistencies(cache.snapshot()) == []
     assert find_inconsistencies(fork.snapshot()) == []
+
+
+def list_nominations(cache: Cache) -> dict[str, list[str]]:
+    snapshot = cache.snapshot()
+    return {name: [pod.key for pod in snapshot.nominated_pods(name)] for name in ("n1", "n2")}
+
+
+def test_a_pod_is_nominated_for_one_node_and_a_fork_changes_its_own_nominations() -> None:
+    cache = make_cluster(make_node("n1"), make_node("n2"))
+    first, second = make_pod("first"), make_pod("second")
+    for pod in (first, second):
+        cache.add_or_update_pod(pod)
+        cache.nominate(pod, "n1")
+    fork = cache.fork()
+    fork.nominate(first, "n2")
+    fork.nominate(second, "")
+    assert list_nominations(fork) == {"n1": [], "n2": ["default/first"]}
+    assert [fork.find_nominated_node(pod.metadata.uid) for pod in (first, second)] == ["n2", ""]
+    assert list_nominations(cache) == {"n1": ["default/first", "default/second"], "n2": []}
+    cache.nominate(first, "n1")
+    assert list_nominations(cache) == {"n1": ["default/second", "default/first"], "n2": []}
