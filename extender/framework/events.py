@@ -144,7 +144,7 @@ class ClusterEventWithHint:
     only the pods that the event may concern are considered; if it raises, all pods are.
 
     With `per_signature`, the hint for a node or an assigned pod depends only on the event and on the waiting pod's
-    signature. It is then called for one of many waiting pods with equal signatures, and SKIP counts for all of them.
+    signature. It is then called for one of many waiting pods with equal signatures, and the result counts for all.
 
     Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodWorthRequeuing (1.36).
     """

@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 
 from extender.cache.pod_info import PodInfo
-from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.cache.pod_signature import PodSignature
+from extender.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+    QueueingHintFunction,
+)
 from extender.framework.extension_points import EnqueueExtensions, Filter, Permit, PreEnqueue, PreFilter, Reserve
 from extender.framework.plugin_errors import format_exception, plugin_exceptions
 from extender.framework.profiles import Profile
@@ -97,10 +105,9 @@ class QueueingHints:
         ]
         self._on_hint, self._on_pre_hint = on_hint, on_pre_hint
         self._failed_plugins: set[str] = set()
-        self._last_matches: tuple[ClusterEvent | None, dict[tuple[str, str], tuple[ClusterEventWithHint, ...]]] = (
-            None,
-            {},
-        )
+        self._last_event: ClusterEvent | None = None
+        self._matches_of_last_event: dict[tuple[str, str], tuple[ClusterEventWithHint, ...]] = {}
+        self._hints_of_last_event: dict[tuple[int, PodSignature], QueueingHint] = {}
         self._interest_by_event_type: dict[tuple[EventResource, ActionType], bool] = {}
 
     def get_registered_events(self, scheduler_name: str, plugin: str) -> tuple[ClusterEventWithHint, ...]:
@@ -139,9 +146,8 @@ class QueueingHints:
         """
         scheduler_name = pod.pod_info.spec.scheduler_name
         return (
-            event.resource not in (EventResource.NODE, EventResource.ASSIGNED_POD)
-            or not all(
-                registered_event.per_signature
+            not all(
+                _is_hint_per_signature(registered_event, event)
                 for plugin in pod.rejector_plugins
                 for registered_event in self._find_matching_events(event, scheduler_name, plugin)
             )
@@ -202,17 +208,15 @@ class QueueingHints:
         self, event: ClusterEvent, scheduler_name: str, plugin: str
     ) -> tuple[ClusterEventWithHint, ...]:
         """Return the registered events of *plugin* that match *event*, cached for the next pods."""
-        last_event, matches_by_plugin = self._last_matches
-        if last_event is not event:
-            matches_by_plugin = {}
-            self._last_matches = event, matches_by_plugin
-        matching_events = matches_by_plugin.get((scheduler_name, plugin))
+        if self._last_event is not event:
+            self._last_event, self._matches_of_last_event, self._hints_of_last_event = event, {}, {}
+        matching_events = self._matches_of_last_event.get((scheduler_name, plugin))
         if matching_events is None:
             registered_events = self.get_registered_events(scheduler_name, plugin)
             matching_events = tuple(
                 registered_event for registered_event in registered_events if registered_event.matches(event)
             )
-            matches_by_plugin[scheduler_name, plugin] = matching_events
+            self._matches_of_last_event[scheduler_name, plugin] = matching_events
         return matching_events
 
     def get_strategy_for_events(self, pod: QueuedPodInfo, events: Iterable[ClusterEvent]) -> QueueingStrategy:
@@ -242,7 +246,7 @@ class QueueingHints:
         start_time = time.perf_counter() if self._on_hint else 0.0
         if registered_event.hint is not None:
             try:
-                hint = registered_event.hint(pod.pod_info, event)
+                hint = self._get_or_compute_hint(registered_event, registered_event.hint, pod.pod_info, event)
                 outcome = hint.value
             except plugin_exceptions() as error:  # as in kube-scheduler, a failed hint requeues the pod
                 self._log_first_failure(plugin, registered_event.hint, error)
@@ -251,12 +255,28 @@ class QueueingHints:
             self._on_hint(plugin, event.label, outcome, time.perf_counter() - start_time)
         return hint
 
+    def _get_or_compute_hint(
+        self, registered_event: ClusterEventWithHint, function: QueueingHintFunction, pod: PodInfo, event: ClusterEvent
+    ) -> QueueingHint:
+        if pod.spec.node_name or not _is_hint_per_signature(registered_event, event):
+            return function(pod, event)
+        key = id(registered_event), pod.signature
+        hint = self._hints_of_last_event.get(key)
+        if hint is None:  # cached, because thousands of waiting pods may be equal
+            hint = self._hints_of_last_event[key] = function(pod, event)
+        return hint
+
     def _log_first_failure(self, plugin: str, function: Callable[..., object], error: BaseException) -> None:
         """Log the first failure of each plugin only, because hints run for every event and every rejected pod."""
         if plugin not in self._failed_plugins:
             self._failed_plugins.add(plugin)
             text = format_exception(error, function.__module__)
             log.error('running a queueing hint of plugin "%s": %s; a hint that fails requeues the pod', plugin, text)
+
+
+def _is_hint_per_signature(registered_event: ClusterEventWithHint, event: ClusterEvent) -> bool:
+    """Return whether the hint for *event* is the same for all waiting pods with equal signatures."""
+    return registered_event.per_signature and event.resource in (EventResource.NODE, EventResource.ASSIGNED_POD)
 
 
 def _has_same_uid(event: ClusterEvent, pod: QueuedPodInfo) -> bool:

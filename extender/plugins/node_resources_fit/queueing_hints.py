@@ -19,7 +19,6 @@ from extender.api.requests import (
 )
 from extender.cache.device_classes import IMPLICIT_RESOURCE_PREFIX
 from extender.cache.pod_info import PodInfo
-from extender.cache.pod_signature import PodSignature
 from extender.config.feature_gates import FeatureGates
 from extender.framework.events import (
     ActionType,
@@ -45,7 +44,6 @@ class FitQueueingHints:
         self._resize_preemption = "InPlacePodVerticalScalingSchedulerPreemption" in gates
         self._release = gates.release
         self._queueing_hints_enabled = "SchedulerQueueingHints" in gates
-        self._last_node_hints: tuple[ClusterEvent | None, dict[PodSignature, QueueingHint]] = None, {}
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the events with their hints."""
@@ -135,19 +133,8 @@ class FitQueueingHints:
         """Queue *pod* if it would fit the empty node, and the node is new or has more of a requested resource."""
         if event.new is None or self._is_event_of_other_node(pod, event.new.metadata.name):
             return QueueingHint.SKIP
-        last_event, hints = self._last_node_hints
-        if last_event is not event:
-            hints = {}
-            self._last_node_hints = event, hints
-        hint = hints.get(pod.signature)
-        if hint is None:  # cached, because thousands of rejected pods may have the same spec
-            hint = hints[pod.signature] = self._compute_node_hint(pod.pod, event)
-        return hint
-
-    def _compute_node_hint(self, pod: Pod, event: ClusterEvent) -> QueueingHint:
-        """Return the hint of *pod*, which depends only on its spec."""
         options = PodResourcesOptions(use_status_resources=False, pod_level_resources=self._pod_level_resources)
-        requests = {name: amount for name, amount in pod_requests(pod, options).items() if amount}
+        requests = {name: amount for name, amount in pod_requests(pod.pod, options).items() if amount}
         allocatable = _get_allocatable(event.new)
         delegated_resources = self._find_delegated_resources(requests, allocatable, event.device_resources)
         if allocatable.get("pods", 0) < 1 or any(

@@ -11,7 +11,6 @@ from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.config.releases import RELEASE_1_36
 from extender.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from extender.plugins.node_resources_fit import queueing_hints
 from extender.plugins.node_resources_fit.plugin import NodeResourcesFit
 from tests.unit.plugins.builders import GPU, build_plugin, make_device_class, make_node, make_pod
 
@@ -141,24 +140,6 @@ def test_the_hints_of_one_plugin_differ_by_event_and_by_requests() -> None:
     ]
     hints = [[entry.hint(pod, event) is QueueingHint.QUEUE for pod in (*pods, *pods)] for event in events]
     assert hints == [[True, True, False] * 2, [True, False, False] * 2, [True, True, True] * 2]
-
-
-def test_pods_with_the_same_spec_share_the_hint_of_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    plugin = build_plugin(NodeResourcesFit)
-    (entry,) = (entry for entry in plugin.events_to_register() if entry.resource is EventResource.NODE)
-    calls: list[str] = []
-    compute_requests = queueing_hints.pod_requests
-
-    def count_pod(pod: Any, options: Any) -> Any:
-        calls.append(pod.metadata.name)
-        return compute_requests(pod, options)
-
-    monkeypatch.setattr(queueing_hints, "pod_requests", count_pod)
-    snapshot = Cache().snapshot()
-    event = ClusterEvent(EventResource.NODE, ActionType.ADD, None, make_node("n", cpu="1"))
-    for name, cpu in (("first", "2"), ("second", "2"), ("other", "3")):
-        assert entry.hint(snapshot.make_pod_info(make_pod({"cpu": cpu}, name)), event) is QueueingHint.SKIP
-    assert calls == ["first", "other"]
 
 
 def test_a_pod_without_requests_is_queued_by_nodes_that_allow_more_pods() -> None:
