@@ -172,7 +172,7 @@ async def _serve_diagnostics(
             stack.callback(asyncio.create_task(reload).cancel)
         address, port = listener.getsockname()[:2]
         log.info("Serving securely", extra={"address": f"{address}:{port}"})
-        await stack.enter_async_context(serve_http(protected_app, listener, certificate.context))
+        await stack.enter_async_context(serve_http(protected_app, listener, certificate))
         if pages is not None:
             stack.callback(pages.close)  # otherwise the server would wait for the streams
         yield

@@ -76,7 +76,7 @@ async def run(options: ServeOptions) -> int:
             serve_http(
                 app,
                 listener,
-                None if certificate is None else certificate.context,
+                certificate,
                 shutdown_timeout=VERBS_SHUTDOWN_SECONDS,
                 keep_alive_timeout=VERBS_KEEP_ALIVE_SECONDS,
             )
@@ -105,7 +105,7 @@ async def _serve_diagnostics(settings: ServingOptions, app: ASGIApp) -> AsyncIte
         certificate = load_certificate(settings)
         refresh = partial(asyncio.to_thread, certificate.refresh)
         reload_task = asyncio.create_task(reload_periodically("certificate of the pages", refresh))
-        async with serve_http(app, listener, certificate.context):
+        async with serve_http(app, listener, certificate):
             yield
         reload_task.cancel()
 

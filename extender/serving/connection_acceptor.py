@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from extender.serving.rejection_log import RejectionLog, format_client
+from extender.serving.tls import ServingCertificate
 
 
 class OpenConnection:
@@ -115,7 +116,7 @@ class ConnectionAcceptor:
         self,
         listener: socket.socket,
         create_protocol: ProtocolFactory,
-        tls_context: ssl.SSLContext | None,
+        certificate: ServingCertificate | None,
         *,
         max_connections: int,
         handshake_timeout: float,
@@ -125,13 +126,13 @@ class ConnectionAcceptor:
         Args:
             listener: the listening socket, which `close` closes.
             create_protocol: the function that creates the protocol of each connection.
-            tls_context: the TLS context; None: no TLS.
+            certificate: the server's certificate, which may be refreshed; None: no TLS.
             max_connections: the limit of open connections.
             handshake_timeout: seconds that a client has for the TLS handshake.
         """
-        self._listener, self._create_protocol, self._tls_context = listener, create_protocol, tls_context
+        self._listener, self._create_protocol, self._certificate = listener, create_protocol, certificate
         self._max_connections = max_connections
-        self._handshake_timeout = None if tls_context is None else handshake_timeout
+        self._handshake_timeout = None if certificate is None else handshake_timeout
         self._open_connections = OpenConnections()
         self._tasks: set[asyncio.Task[None]] = set()
         self._full_log = RejectionLog(_FULL_TEXT, max_lines=1, interval=_LOG_SECONDS)
@@ -187,7 +188,7 @@ class ConnectionAcceptor:
             await loop.connect_accepted_socket(
                 partial(self._create_protocol, open_connection),
                 connection,
-                ssl=self._tls_context,
+                ssl=None if self._certificate is None else self._certificate.context,
                 ssl_handshake_timeout=self._handshake_timeout,
             )
             is_set_up = True

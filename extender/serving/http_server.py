@@ -4,7 +4,6 @@ import asyncio
 import logging
 import resource
 import socket
-import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -13,6 +12,7 @@ import uvicorn
 
 from extender.serving.connection_acceptor import ConnectionAcceptor, OpenConnection
 from extender.serving.http_protocol import BoundedHttpProtocol
+from extender.serving.tls import ServingCertificate
 
 VERBS_KEEP_ALIVE_SECONDS = 120
 """Seconds for which an idle connection to the extender verbs stays open.
@@ -102,6 +102,10 @@ def _find_max_connections() -> int:
 class _EmbeddedServer(uvicorn.Server):
     """A uvicorn server without signal handlers, and with a short timeout for TLS handshakes."""
 
+    def __init__(self, config: uvicorn.Config, certificate: ServingCertificate | None) -> None:
+        super().__init__(config)
+        self._certificate = certificate
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Do not change the signal handlers."""
@@ -124,7 +128,7 @@ class _EmbeddedServer(uvicorn.Server):
             acceptor: Any = ConnectionAcceptor(
                 listener,
                 create_protocol,
-                config.ssl,
+                self._certificate,
                 max_connections=max_connections,
                 handshake_timeout=HANDSHAKE_SECONDS,
             )
@@ -137,7 +141,7 @@ class _EmbeddedServer(uvicorn.Server):
 async def serve_http(
     app: Any,
     listener: socket.socket,
-    tls_context: ssl.SSLContext | None,
+    certificate: ServingCertificate | None,
     *,
     shutdown_timeout: int = DEFAULT_SHUTDOWN_SECONDS,
     keep_alive_timeout: int = _DEFAULT_KEEP_ALIVE_SECONDS,
@@ -149,7 +153,7 @@ async def serve_http(
     Args:
         app: an ASGI application, which gets client certificates in its scope (see `http_protocol`).
         listener: the listening socket.
-        tls_context: the TLS context for HTTPS; None: plain HTTP.
+        certificate: the server's certificate for HTTPS, which may be refreshed; None: plain HTTP.
         shutdown_timeout: seconds that requests in flight have to finish when the block ends.
         keep_alive_timeout: seconds for which an idle connection stays open.
     """
@@ -164,9 +168,8 @@ async def serve_http(
         server_header=False,
         timeout_keep_alive=keep_alive_timeout,
         timeout_graceful_shutdown=shutdown_timeout,
-        ssl_context_factory=None if tls_context is None else lambda _config, _default: tls_context,
     )
-    server = _EmbeddedServer(config)
+    server = _EmbeddedServer(config, certificate)
     task = asyncio.create_task(server.serve(sockets=[listener]), name="service")
     try:
         yield

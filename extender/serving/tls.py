@@ -48,7 +48,8 @@ class ServingCertificate:
     """The server's certificate and key, and the CAs of client certificates.
 
     `refresh` reads the files again, and creates a new TLS context for new connections. The old context is not updated,
-    because OpenSSL cannot remove a CA from a context.
+    because OpenSSL cannot remove a CA from a context. No SNI callback switches to the new context, because Python
+    prints a traceback for each client that sends a name which is not ASCII.
 
     Attributes:
         settings: the TLS versions and cipher suites.
@@ -56,7 +57,7 @@ class ServingCertificate:
         pair_files: the files of the certificate and key; None: they are in `pem_pair`.
         client_ca_file: the file with the CAs of client certificates; None: there are no client CAs.
         client_cas: the CAs in `client_ca_file` at its last refresh.
-        context: the TLS context of the server. Each new connection switches to the newest context.
+        context: the TLS context of new connections.
     """
 
     settings: ServingOptions
@@ -64,15 +65,12 @@ class ServingCertificate:
     pair_files: tuple[Path, Path] | None = None
     client_ca_file: Path | None = None
     context: ssl.SSLContext = field(init=False)
-    _newest_context: ssl.SSLContext = field(init=False)
     _file_contents: tuple[bytes, ...] = field(init=False, default=(), repr=False)
     _extra_cas: tuple[str, ...] = field(init=False, default=())
     _loaded_extra_cas: tuple[str, ...] = field(init=False, default=())
     client_cas: tuple[x509.Certificate, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
-        self.context = _make_context(self.settings)
-        self.context.sni_callback = self._on_sni
         self._load(_read_files(self._watched_files))
 
     def refresh(self) -> bool:
@@ -108,13 +106,8 @@ class ServingCertificate:
         file_cas = _parse_cas(contents[-1], str(self.client_ca_file)) if self.client_ca_file else ()
         extra_cas = [ca for pem in extra_pems for ca in _parse_cas(pem.encode(), "a client CA")]
         _trust_cas(context, (*file_cas, *extra_cas))
-        # OpenSSL decides whether to request a client certificate before the SNI callback runs.
-        self.context.verify_mode = context.verify_mode
-        self._newest_context, self._file_contents, self.client_cas = context, contents, file_cas
+        self.context, self._file_contents, self.client_cas = context, contents, file_cas
         self._loaded_extra_cas = extra_pems
-
-    def _on_sni(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
-        connection.context = self._newest_context
 
 
 def load_serving_certificate(settings: ServingOptions, client_ca_file: str = "") -> ServingCertificate:
@@ -161,7 +154,8 @@ def _make_context(settings: ServingOptions) -> ssl.SSLContext:
     context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", ssl.VerifyFlags(0))
     # As in Go, trust every CA in the file, also an intermediate one that is not self-signed.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    # A resumed session would skip the verification of the client, and a renegotiation would repeat it.
+    # A resumed session would skip the verification of the client, and a renegotiation would repeat it. Without
+    # tickets, only a session of TLS 1.2 can be resumed, and only in the same context: with the same CAs.
     context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
     context.num_tickets = 0
     ciphers = [

@@ -225,7 +225,7 @@ def test_changed_cas_are_used_without_a_restart_and_missing_ones_stay(tmp_path: 
     with api_server(tmp_path, objects) as kubeconfig:
         asyncio.run(main(kubeconfig))
     assert seen == [(False, (CA_PEM,)), (True, (new_ca, CA_PEM)), (False, (new_ca, CA_PEM))]
-    assert len(certificate._newest_context.get_ca_certs()) == 2
+    assert len(certificate.context.get_ca_certs()) == 2
 
 
 def test_a_review_fails_at_once_if_64_are_pending(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

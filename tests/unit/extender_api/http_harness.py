@@ -20,6 +20,7 @@ from extender.metrics.exposition import make_registry, render_metrics
 from extender.metrics.verb_metrics import VerbMetrics
 from extender.serving.health import Health
 from extender.serving.http_server import listen, serve_http
+from extender.serving.tls import ServingCertificate
 from tests.build import make_cluster, make_node
 
 TIMEOUT = 60.0
@@ -38,7 +39,7 @@ def make_service(profile: Profile | None = None, **more: Any) -> ExtenderService
 
 @contextmanager
 def serve_in_thread(
-    app: Any, tls: ssl.SSLContext | None = None, loop: Callable[[], Any] = uvloop.new_event_loop
+    app: Any, certificate: ServingCertificate | None = None, loop: Callable[[], Any] = uvloop.new_event_loop
 ) -> Iterator[int]:
     """Serve *app* while the block runs; yield its port."""
     listener = listen("127.0.0.1", 0)
@@ -47,7 +48,7 @@ def serve_in_thread(
 
     async def serve() -> None:
         loops.append(asyncio.get_running_loop())
-        async with serve_http(app, listener, tls):
+        async with serve_http(app, listener, certificate):
             ready.set()
             await stopping.wait()
 

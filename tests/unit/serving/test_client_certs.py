@@ -86,7 +86,7 @@ class GuardedServer:
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 def guarded_server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[GuardedServer]:
     found = GuardedServer(tmp_path)
-    with serve_in_thread(found.app(), found.serving_certificate.context, request.param) as found.port:
+    with serve_in_thread(found.app(), found.serving_certificate, request.param) as found.port:
         yield found
 
 

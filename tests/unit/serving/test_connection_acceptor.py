@@ -21,7 +21,7 @@ from extender.serving import connection_acceptor, http_server
 from extender.serving.connection_acceptor import OpenConnection, OpenConnections
 from extender.serving.rejection_log import RejectionLog
 from extender.serving.serving_options import ServingOptions
-from extender.serving.tls import load_serving_certificate
+from extender.serving.tls import ServingCertificate, load_serving_certificate
 from tests.unit.extender_api.http_harness import TIMEOUT, serve_in_thread
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -112,19 +112,19 @@ def test_a_connection_beyond_the_limit_is_closed_if_all_others_have_a_request_in
         assert is_served(connect(port))
 
 
-def make_tls_context(folder: Path) -> ssl.SSLContext | None:
-    """Return the TLS context of a server with a new certificate."""
+def make_certificate(folder: Path) -> ServingCertificate:
+    """Return a new certificate of a server."""
     issued = trustme.CA().issue_cert("localhost")
     issued.cert_chain_pems[0].write_to_path(str(folder / "tls.crt"))
     issued.private_key_pem.write_to_path(str(folder / "tls.key"))
     options = ServingOptions(cert_file=str(folder / "tls.crt"), key_file=str(folder / "tls.key"))
-    return load_serving_certificate(options, "").context
+    return load_serving_certificate(options, "")
 
 
 def test_a_connection_without_a_finished_handshake_counts_and_is_closed_for_a_new_one(
     connect: Callable[[int], socket.socket], new_event_loop: Callable[[], Any], tmp_path: Path
 ) -> None:
-    with serve_in_thread(app, make_tls_context(tmp_path), new_event_loop) as port:
+    with serve_in_thread(app, make_certificate(tmp_path), new_event_loop) as port:
         half_open = [connect(port) for _ in range(LIMIT)]
         connect(port)
         assert is_closed(half_open[0])
@@ -147,7 +147,7 @@ def test_a_failed_tls_handshake_is_logged_with_its_reason(
     """The client does not trust the CA of the server. A client that only disconnects is not logged."""
     lines: queue.Queue[tuple[str, str]] = queue.Queue()
     monkeypatch.setattr(RejectionLog, "log", lambda _, fields, __: lines.put((fields["from"], fields["err"])))
-    with serve_in_thread(app, make_tls_context(tmp_path), new_event_loop) as port:
+    with serve_in_thread(app, make_certificate(tmp_path), new_event_loop) as port:
         connect(port).close()
         client = connect(port)
         address = ":".join(map(str, client.getsockname()))
@@ -163,7 +163,7 @@ def test_a_tls_connection_without_a_client_certificate_is_closed_like_one_withou
 ) -> None:
     trust = ssl.create_default_context()
     trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
-    with serve_in_thread(app, make_tls_context(tmp_path), new_event_loop) as port:
+    with serve_in_thread(app, make_certificate(tmp_path), new_event_loop) as port:
         first = connect(port)
         with trust.wrap_socket(connect(port)) as served:
             assert is_served(served)

@@ -41,8 +41,8 @@ def test_half_open_tls_connections_are_closed_and_do_not_keep_others_from_being_
     issued.cert_chain_pems[0].write_to_path(str(tmp_path / "tls.crt"))
     issued.private_key_pem.write_to_path(str(tmp_path / "tls.key"))
     options = ServingOptions(cert_file=str(tmp_path / "tls.crt"), key_file=str(tmp_path / "tls.key"))
-    context = load_serving_certificate(options, "").context
-    with serve_in_thread(new_app(make_service()), context, new_event_loop) as port, ExitStack() as stack:
+    certificate = load_serving_certificate(options, "")
+    with serve_in_thread(new_app(make_service()), certificate, new_event_loop) as port, ExitStack() as stack:
         connections = open_connections(port, stack, 200)
         assert send_request(port, "GET", "/livez", tls=client_tls_context(ca)) == (200, "ok")
         assert [connection.recv(1) for connection in connections] == [b""] * 200

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import socket
 import ssl
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def test_a_self_signed_pair_in_memory_is_for_localhost() -> None:
     async def main() -> str:
         certificate = load_serving_certificate(ServingOptions())
         with listen("127.0.0.1", 0) as listener:
-            async with serve_http(echo, listener, certificate.context):
+            async with serve_http(echo, listener, certificate):
                 return (await ask(listener.getsockname()[1], client()))[0]
 
     assert asyncio.run(main()).startswith("CN=localhost@")
@@ -78,7 +79,7 @@ def test_new_connections_get_a_rotated_certificate(tmp_path: Path) -> None:
         certificate = load_serving_certificate(pair(authority, tmp_path, "old"))
         assert certificate.refresh() is False
         with listen("127.0.0.1", 0) as listener:
-            async with serve_http(echo, listener, certificate.context):
+            async with serve_http(echo, listener, certificate):
                 port = listener.getsockname()[1]
                 names = [(await ask(port, client(authority)))[0]]
                 pair(authority, tmp_path, "new")
@@ -130,7 +131,61 @@ def test_cas_that_are_trusted_during_a_refresh_of_another_thread_are_trusted_aft
     pair(authority, tmp_path, "new")
     refreshed = [certificate.refresh() for _ in range(3)]
     assert refreshed == [True, True, False]
-    assert len(certificate._newest_context.get_ca_certs()) == 1
+    assert len(certificate.context.get_ca_certs()) == 1
+
+
+def test_a_client_can_send_any_server_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python cannot decode these names for an SNI callback, and would print a traceback for each connection."""
+    errors: list[Any] = []
+    monkeypatch.setattr("sys.unraisablehook", errors.append)
+
+    async def main() -> bytes:
+        certificate = load_serving_certificate(ServingOptions())
+        with listen("127.0.0.1", 0) as listener:
+            async with serve_http(echo, listener, certificate):
+                reader, writer = await asyncio.open_connection("127.0.0.1", listener.getsockname()[1])
+                writer.write(make_client_hello("x" * 9).replace(b"x" * 9, b"xn--\xff\xfe\r\n\t"))
+                record = await reader.read(6)
+                writer.close()
+        return record
+
+    assert asyncio.run(main())[::5] == b"\x16\x02"  # a record with a ServerHello
+    assert errors == []
+
+
+def make_client_hello(server_name: str) -> bytes:
+    outgoing = ssl.MemoryBIO()
+    connection = client().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname=server_name)
+    with contextlib.suppress(ssl.SSLWantReadError):
+        connection.do_handshake()
+    return outgoing.read()
+
+
+def test_a_session_is_not_resumed_after_a_refresh(tmp_path: Path) -> None:
+    """Otherwise a client whose CA was removed would still be accepted without a verification."""
+    authority = trustme.CA()
+    context = client(authority)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+
+    def connect(port: int, session: ssl.SSLSession | None) -> tuple[ssl.SSLSession | None, bool | None]:
+        with (
+            socket.create_connection(("127.0.0.1", port)) as stream,
+            context.wrap_socket(stream, server_hostname="localhost", session=session) as connection,
+        ):
+            return connection.session, connection.session_reused
+
+    async def main() -> tuple[bool | None, ...]:
+        certificate = load_serving_certificate(pair(authority, tmp_path, "old"))
+        with listen("127.0.0.1", 0) as listener:
+            async with serve_http(echo, listener, certificate):
+                port = listener.getsockname()[1]
+                session, _ = await asyncio.to_thread(connect, port, None)
+                pair(authority, tmp_path, "new")
+                certificate.refresh()
+                _, is_resumed = await asyncio.to_thread(connect, port, session)
+        return session is not None, is_resumed
+
+    assert asyncio.run(main()) == (True, False)
 
 
 def test_the_client_certificate_is_in_the_scope_if_its_ca_is_trusted() -> None:
@@ -143,7 +198,7 @@ def test_the_client_certificate_is_in_the_scope_if_its_ca_is_trusted() -> None:
         certificate = load_serving_certificate(ServingOptions())
         certificate.trust_cas([authority.cert_pem.bytes().decode()])
         with listen("127.0.0.1", 0) as listener:
-            async with serve_http(echo, listener, certificate.context):
+            async with serve_http(echo, listener, certificate):
                 port = listener.getsockname()[1]
                 names = [(await ask(port, client()))[1], (await ask(port, known))[1]]
                 with contextlib.suppress(ssl.SSLError, ConnectionError):  # or the connection just ends
