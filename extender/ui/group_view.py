@@ -40,6 +40,7 @@ class GroupView:
         topology_keys: the label keys of its topology constraints.
         members: the placed members, then the pending members by name.
         shortfall_lines: what a waiting group lacks, and the nearest placements and nodes.
+        warnings: a line for each kind that the answer depends on and that was not read.
     """
 
     key: str
@@ -50,6 +51,7 @@ class GroupView:
     topology_keys: tuple[str, ...]
     members: tuple[GroupMember, ...]
     shortfall_lines: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def make_group_view(source: PageSource, key: str) -> GroupView | None:
@@ -78,6 +80,7 @@ def make_group_view(source: PageSource, key: str) -> GroupView | None:
         () if constraints is None else tuple(constraint.key for constraint in constraints.topology),
         _list_members(members, outcome),
         _list_shortfall_lines(outcome),
+        () if report is None else tuple(report.warnings),
     )
 
 

@@ -33,6 +33,7 @@ class AlikePods:
         near_miss_lines: what this node lacks, and what would help.
         victims: the pods that preemption would evict.
         group_key: the pod group of the first pod, `namespace/name`; empty without one.
+        warnings: a line for each kind that the explanation depends on and that was not read.
     """
 
     keys: tuple[str, ...]
@@ -46,6 +47,7 @@ class AlikePods:
     near_miss_lines: tuple[str, ...]
     victims: tuple[str, ...] = ()
     group_key: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ def describe_waiting_pods(report: PodReport, pods: Sequence[Pod]) -> AlikePods:
         near_misses[0].lines if near_misses else (),
         () if plan is None else tuple(sorted(victim.key for victim in plan.best_candidate.victims)),
         get_pod_group_key(pods[0]) or "",
+        tuple(report.warnings),
     )
 
 

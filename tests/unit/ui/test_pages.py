@@ -182,6 +182,20 @@ def test_an_equally_good_candidate_of_preemption_is_one_other() -> None:
     assert "as good as 1 other." in page
 
 
+def test_waiting_pods_and_groups_name_the_kinds_that_were_not_read() -> None:
+    """Otherwise the claim would seem not to exist."""
+    page = make_client(
+        "apiVersion: v1\nkind: List\nrecordedKinds: [Node, Pod]\nunreadableKinds: {PersistentVolumeClaim: grant it}\n"
+        "items:\n"
+        "- {apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 4, pods: 9}}}\n"
+        "- {apiVersion: v1, kind: Pod, metadata: {name: a, namespace: d}, spec: {volumes: [{name: v, "
+        "persistentVolumeClaim: {claimName: c}}], schedulingGroup: {podGroupName: ring}}}\n"
+    )
+    for path in ("/ui/waiting", "/ui/groups/d/ring", "/ui/pods/d/a"):
+        text = page.get(path).text
+        assert (path, "not readable: persistentvolumeclaims; grant it" in text) == (path, True)
+
+
 def test_waiting_pods_of_a_scheduler_without_a_profile_are_named() -> None:
     text = make_client(make_pods_of_many_kinds()).get("/ui/waiting").text
     assert "11 waiting pods" in text
