@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.analysis.input.workload_pods import is_controlled_by
+from extender.analysis.input.workload_pods import get_cron_job_name, is_controlled_by
 from extender.analysis.input.workloads import WORKLOAD_ALIASES
 from extender.api.coscheduling import POD_GROUP_LABEL
 from extender.api.defaults import DEFAULT_NAMESPACE
@@ -223,6 +223,8 @@ class PodFinder:
 
     def _make_unknown_workload_message(self, workload: WorkloadName) -> str:
         kind = workload.kind.lower()
+        if workload.key in self._workload_pods:
+            return f"this {kind} makes no pods: it has finished, is suspended, or its number of pods is 0"
         names = sorted({name for pod in self._pods.values() for name in _iterate_owner_names(pod, workload.kind)})
         similar_names = ", ".join(f"{kind}/{name}" for name in find_nearest_names(workload.name, names))
         if similar_names:
@@ -242,6 +244,8 @@ def _iterate_owner_names(pod: Pod, kind: str) -> Iterable[str]:
         yield owner.name
     elif kind == "Deployment" and owner.kind == "ReplicaSet":
         yield owner.name.rpartition("-")[0]
+    elif kind == "CronJob" and owner.kind == "Job":
+        yield from filter(None, (get_cron_job_name(owner.name),))
 
 
 def _has_name(key: str, workload: WorkloadName) -> bool:

@@ -24,7 +24,7 @@ from extender.analysis.input.object_documents import (
     read_entries,
 )
 from extender.analysis.input.workload_pods import count_replicas, list_workload_pods, make_workload_pods
-from extender.analysis.input.workloads import WORKLOAD_VERSIONS, Workload
+from extender.analysis.input.workloads import WORKLOAD_VERSIONS, Workload, expand_cron_job
 from extender.api.defaulting import set_defaults, set_priority, set_storage_class
 from extender.api.defaults import DEFAULT_NAMESPACE
 from extender.api.kinds.disruption import PriorityClass
@@ -33,7 +33,7 @@ from extender.api.kinds.node import Node, NodeStatus
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.storage import PersistentVolumeClaim, StorageClass
 from extender.api.scheme import KINDS
-from extender.api.validation import validate_object
+from extender.api.validation import prefix_paths, validate_object
 from extender.basics.input_limits import MAX_WORKLOAD_PODS
 from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
@@ -310,14 +310,12 @@ class _RecordingReader:
         workload = decode_entry(entry, Workload)
         meta = workload.metadata
         name = meta.name or self._generate_name(workload)
-        workload = replace(
-            workload, kind=entry.kind, metadata=replace(meta, name=name, namespace=meta.namespace or DEFAULT_NAMESPACE)
-        )
+        new_meta = replace(meta, name=name, namespace=meta.namespace or DEFAULT_NAMESPACE)
+        workload = expand_cron_job(replace(workload, kind=entry.kind, metadata=new_meta))
         misspelled = tuple(self._find_misspelled_fields(entry, workload))
         errors = [*misspelled, *self._validate_pod_count(workload)]
         if workload.spec.template is not None:
-            template_errors = validate_object(workload.spec.template)
-            errors += ((f"spec.template.{path}", message) for path, message in template_errors)
+            errors += prefix_paths(f"{workload.spec_path}.template", validate_object(workload.spec.template))
         errors += () if misspelled else self._check_manifest(workload)
         for path, message in errors:
             self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {workload.metadata.key}", path))
@@ -331,7 +329,7 @@ class _RecordingReader:
         for name in ("replicas", "parallelism", "completions"):
             number = getattr(workload.spec, name)
             if number is not None and number < 0:
-                yield f"spec.{name}", f"{number}: want 0 or more"
+                yield f"{workload.spec_path}.{name}", f"{number}: want 0 or more"
         self._workload_pod_count += max(count_replicas(workload), 0)
         if self._workload_pod_count > MAX_WORKLOAD_PODS:
             yield "spec", f"the workloads have more than {MAX_WORKLOAD_PODS} pods"

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from extender.analysis.input.input_errors import UnreadableError
 from extender.analysis.input.workload_pods import make_workload_pods
-from extender.analysis.input.workloads import WORKLOAD_VERSIONS, Workload, WorkloadStatus
+from extender.analysis.input.workloads import WORKLOAD_VERSIONS, Workload, WorkloadStatus, expand_cron_job
 from extender.analysis.pod_selection import PodFinder, PodSelection, WorkloadName, parse_workload_name
 from extender.analysis.recorded_cluster import Recording
 from extender.analysis.required_kinds import GROUP_KINDS, get_plural, has_namespace_selector, list_required_kinds
@@ -212,7 +212,7 @@ class ClusterReader:
         endpoint = Endpoint(WORKLOAD_VERSIONS[name.kind], guess_plural(name.kind))
         try:
             body = await self._transport.call(Request("GET", endpoint.build_path(name.namespace, name.name)))
-            workload = decode(body, Workload)
+            workload = expand_cron_job(replace(decode(body, Workload), kind=name.kind))
         except (NotFoundError, DecodeError):
             return []
         except ForbiddenError as error:
@@ -220,10 +220,12 @@ class ClusterReader:
         failure = find_condition(workload.status.conditions, "ReplicaFailure")
         if failure is not None and failure.status == "True":
             self._notes.append(f"{name.key}: its controller cannot create pods: {failure.message}")
+        if workload.spec.suspend:
+            self._notes.append(f"{name.key} is suspended: it has pods after spec.suspend is set to false")
         replicas = max(1, workload.spec.replicas or 0)
         parallelism = max(1, workload.spec.parallelism or 0)
         spec = replace(workload.spec, replicas=replicas, parallelism=parallelism, suspend=False)
-        workload = replace(workload, kind=name.kind, spec=spec, status=WorkloadStatus())  # also of a finished Job
+        workload = replace(workload, spec=spec, status=WorkloadStatus())  # also of a finished Job
         workload_pods = make_workload_pods(workload, self._objects)
         self._objects += [*workload_pods.other_objects, *workload_pods.pods]
         self._workload_pods[name.key] = tuple(pod.key for pod in workload_pods.pods)

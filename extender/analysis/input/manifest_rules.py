@@ -38,7 +38,7 @@ from extender.api.validation import ObjectError, prefix_paths, validate_object
 _KINDS_WITHOUT_PODS: Final = frozenset(kind for _, kind in KINDS)
 """Kinds that scheduling reads: a workload of such a kind says something even without a template."""
 
-_KINDS_WITH_OPTIONAL_SELECTOR: Final = ("Job", "ReplicationController")
+_KINDS_WITH_OPTIONAL_SELECTOR: Final = ("Job", "CronJob", "ReplicationController")
 """The API server sets the selector of these kinds."""
 
 
@@ -69,15 +69,15 @@ def _check_metadata(meta: ObjectMeta) -> Iterator[ObjectError]:
 
 
 def _check_workload(workload: Workload) -> Iterator[ObjectError]:
-    template = workload.spec.template
+    template, path = workload.spec.template, f"{workload.spec_path}.template"
     if template is None:
         if workload.kind not in _KINDS_WITHOUT_PODS:
-            yield "spec.template", required_value("without it, the workload has no pods")
+            yield path, required_value("without it, the workload has no pods")
         return
     if workload.kind not in _KINDS_WITH_OPTIONAL_SELECTOR:
         yield from _check_selector(workload, template.metadata.labels)
-    yield from prefix_paths("spec.template.metadata.labels", check_labels(template.metadata.labels))
-    yield from prefix_paths("spec.template.spec", check_pod_spec(template.spec))
+    yield from prefix_paths(f"{path}.metadata.labels", check_labels(template.metadata.labels))
+    yield from prefix_paths(f"{path}.spec", check_pod_spec(template.spec))
 
 
 def _check_selector(workload: Workload, template_labels: dict[str, str]) -> Iterator[ObjectError]:

@@ -62,6 +62,10 @@ _NETWORK_TOLERATION: Final = Toleration(
 )
 
 
+_MINUTES_DIGITS: Final = 8
+"""The digits of the minutes since 1970, which end the name of a cron job's job, from 1989 to 2160."""
+
+
 class WorkloadPods(msgspec.Struct, frozen=True):
     """The pods that a workload needs besides those that exist.
 
@@ -109,7 +113,7 @@ def make_workload_pods(workload: Workload, objects: Iterable[KubernetesObject]) 
 def count_replicas(workload: Workload) -> int:
     """Return the number of pods that run at the same time."""
     spec = workload.spec
-    if workload.kind != "Job":
+    if workload.kind not in {"Job", "CronJob"}:
         return 1 if spec.replicas is None else spec.replicas
     if spec.suspend:
         return 0
@@ -118,7 +122,7 @@ def count_replicas(workload: Workload) -> int:
 
 
 def is_controlled_by(pod: Pod, kind: str, namespace: str, name: str, replica_sets: Mapping[str, ReplicaSet]) -> bool:
-    """Return whether a workload controls *pod*; a deployment does so through a replica set."""
+    """Return whether a workload controls *pod*; a deployment owns replica sets, and a cron job jobs."""
     owner = pod.metadata.controller
     if owner is None or pod.metadata.namespace != namespace:
         return False
@@ -129,7 +133,18 @@ def is_controlled_by(pod: Pod, kind: str, namespace: str, name: str, replica_set
             # The name of a replica set is that of its deployment and a hash.
             return owner.name.rpartition("-")[0] == name
         owner = controller
+    if kind == "CronJob" and owner is not None:
+        return owner.kind == "Job" and get_cron_job_name(owner.name) == name
     return owner is not None and (owner.kind, owner.name) == (kind, name)
+
+
+def get_cron_job_name(job_name: str) -> str:
+    """Return the name of the cron job that made a job; empty for another job.
+
+    Source: pkg/controller/cronjob/cronjob_controllerv2.go, getJobName (1.37): the name and the time in minutes.
+    """
+    name, _, minutes = job_name.rpartition("-")
+    return name if minutes.isdecimal() and len(minutes) >= _MINUTES_DIGITS else ""
 
 
 def list_workload_pods(workload: Workload, objects: Iterable[KubernetesObject]) -> list[Pod]:

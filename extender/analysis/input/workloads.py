@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from extender.api.kinds.meta import Condition, Int32, KubernetesObject, KubernetesStruct, ObjectMeta
 from extender.api.kinds.pod import PodSpec
 from extender.api.kinds.storage import PersistentVolumeClaim
@@ -28,6 +30,7 @@ class WorkloadSpec(KubernetesStruct, frozen=True, kw_only=True):
     Attributes:
         selector: the label selector as plain values; that of a replication controller is a mapping of labels.
         template: the pod template; None if the file has only the selector.
+        job_template: the template of the jobs of a cron job.
     """
 
     replicas: Int32 | None = None
@@ -38,6 +41,13 @@ class WorkloadSpec(KubernetesStruct, frozen=True, kw_only=True):
     selector: dict[str, Any] | None = None
     template: PodTemplate | None = None
     volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
+    job_template: "JobTemplate | None" = None
+
+
+class JobTemplate(KubernetesStruct, frozen=True, kw_only=True):
+    """The template of the jobs of a cron job."""
+
+    spec: WorkloadSpec = WorkloadSpec()
 
 
 class WorkloadStatus(KubernetesStruct, frozen=True, kw_only=True):
@@ -47,7 +57,10 @@ class WorkloadStatus(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class Workload(KubernetesObject, frozen=True, kw_only=True):
-    """A controller of pods: a Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet or Job."""
+    """A controller of pods: a Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet, Job or CronJob.
+
+    After `expand_cron_job`, the spec of a CronJob is that of its next job.
+    """
 
     kind: str = ""
     spec: WorkloadSpec = WorkloadSpec()
@@ -64,6 +77,19 @@ class Workload(KubernetesObject, frozen=True, kw_only=True):
         """The workload in kubectl's notation with its namespace: `deployment/shop/web`."""
         return f"{self.kind.lower()}/{self.metadata.namespace}/{self.metadata.name}"
 
+    @property
+    def spec_path(self) -> str:
+        """The path of the spec in the object of the API server: `spec`."""
+        return "spec.jobTemplate.spec" if self.kind == "CronJob" else "spec"
+
+
+def expand_cron_job(workload: Workload) -> Workload:
+    """Return a cron job with the spec of its next job; a suspended one has no next job. Return others unchanged."""
+    if workload.kind != "CronJob":
+        return workload
+    job = (workload.spec.job_template or JobTemplate()).spec
+    return replace(workload, spec=replace(job, suspend=bool(job.suspend or workload.spec.suspend)))
+
 
 WORKLOAD_VERSIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -72,6 +98,7 @@ WORKLOAD_VERSIONS: Final[Mapping[str, str]] = MappingProxyType(
         "StatefulSet": "apps/v1",
         "DaemonSet": "apps/v1",
         "Job": "batch/v1",
+        "CronJob": "batch/v1",
         "ReplicationController": "v1",
     }
 )
@@ -86,6 +113,7 @@ WORKLOAD_ALIASES: Final[Mapping[str, str]] = MappingProxyType(
             ("StatefulSet", "sts"),
             ("DaemonSet", "ds"),
             ("Job", "job"),
+            ("CronJob", "cj"),
             ("ReplicationController", "rc"),
         )
         for name in (kind.lower(), f"{kind.lower()}s", short_name)

@@ -38,7 +38,7 @@ def make_replica_set(name: str, deployment: str) -> ReplicaSet:
     return from_builtins(values, ReplicaSet)
 
 
-TYPES = "pod, deployment, replicaset, statefulset, daemonset, job, replicationcontroller, podgroup"
+TYPES = "pod, deployment, replicaset, statefulset, daemonset, job, cronjob, replicationcontroller, podgroup"
 
 FINDER = PodFinder(
     [
@@ -46,6 +46,7 @@ FINDER = PodFinder(
         make_pod("shop/web-7f-b", "ReplicaSet/web-7f", node="n1"),
         make_pod("shop/db-0", "StatefulSet/db", node="n1"),
         make_pod("shop/db-1", "StatefulSet/db", node="n2"),
+        make_pod("batch/nightly-29401620-a", "Job/nightly-29401620"),
         make_pod("default/one"),
         make_pod("a/two"),
         make_pod("b/two"),
@@ -55,7 +56,7 @@ FINDER = PodFinder(
         make_pod("ml/rank-0", **{"scheduling.x-k8s.io/pod-group": "mpi"}),
     ],
     [make_replica_set("web-7f", "web")],
-    {"deployment/shop/new": ("shop/web-7f-a",)},
+    {"deployment/shop/new": ("shop/web-7f-a",), "cronjob/shop/off": ()},
 )
 
 
@@ -103,6 +104,13 @@ def find(text: str, namespace: str = "") -> list[str]:
         ("deployment/new", "", ["shop/web-7f-a"]),
         ("deployment/web", "", ["deployment/web"]),
         ("sts/dbb", "shop", ["this statefulset has no pods; did you mean statefulset/db?"]),
+        ("cronjob/nightly", "batch", ["batch/nightly-29401620-a"]),
+        ("cj/nightli", "batch", ["this cronjob has no pods; did you mean cronjob/nightly?"]),
+        (
+            "cronjob/off",
+            "shop",
+            ["this cronjob makes no pods: it has finished, is suspended, or its number of pods is 0"],
+        ),
         ("job/pi", "shop", ["there is no such job, nor a pod of it; -f reads a recording together with manifests"]),
     ],
 )
@@ -124,6 +132,8 @@ def test_workload_names_are_also_those_that_kubectl_prints_with_the_output_name(
     assert parse_workload_name("deployment.apps/web", "shop") == WorkloadName("Deployment", "shop", "web")
     assert parse_workload_name("statefulsets.apps/db", "shop") == WorkloadName("StatefulSet", "shop", "db")
     assert parse_workload_name("job.batch/a", "shop") == WorkloadName("Job", "shop", "a")
+    assert parse_workload_name("cj/a", "shop") == WorkloadName("CronJob", "shop", "a")
+    assert parse_workload_name("cronjobs.batch/a", "shop") == WorkloadName("CronJob", "shop", "a")
     assert parse_workload_name("replicationcontroller/a", "b") == WorkloadName("ReplicationController", "b", "a")
     assert parse_workload_name("deployment.batch/web", "shop") is None
 

@@ -169,6 +169,25 @@ def test_a_finished_job_is_read_with_a_pod_that_it_would_make() -> None:
     assert len(recording.workload_pods["job/shop/import"]) == 1
 
 
+def test_a_suspended_cron_job_is_read_with_a_pod_that_it_would_make_and_a_note() -> None:
+    template = {"spec": {"containers": [{"name": "a", "image": "a"}]}}
+    meta = {"name": "nightly", "namespace": "shop", "uid": "c"}
+    cron_job = {"metadata": meta, "spec": {"suspend": True, "jobTemplate": {"spec": {"template": template}}}}
+
+    class CronJobApi(RecordedApi):
+        async def call(self, request: Request) -> bytes:
+            if request.path == "/apis/batch/v1/namespaces/shop/cronjobs/nightly":
+                return json.dumps(cron_job).encode()
+            return await super().call(request)
+
+    api = CronJobApi("v1.37.2", {"/api/v1/nodes": [], "/api/v1/pods": []})
+    selection = PodSelection(("cronjob/nightly",), "shop")
+    recording = asyncio.run(ClusterReader(cast("Transport", api)).read_for_pods(selection, {}, "server"))
+    assert recording.workload_pods == {"cronjob/shop/nightly": ("shop/nightly-1",)}
+    note = "cronjob/shop/nightly is suspended: it has pods after spec.suspend is set to false"
+    assert recording.notes == (note,)
+
+
 def test_a_pod_group_without_pods_is_not_read_as_a_workload() -> None:
     api = RecordedApi("v1.37.2", {"/api/v1/nodes": [], "/api/v1/pods": []})
     selection = PodSelection(("podgroup/train",), "ml")

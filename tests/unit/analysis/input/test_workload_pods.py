@@ -187,6 +187,48 @@ def test_a_finished_job_has_no_more_pods(condition: str, count: int) -> None:
     assert len(pod_names(read(job))) == count
 
 
+def make_cron_job(job: Mapping[str, Any], **spec: Any) -> dict[str, Any]:
+    meta = {"name": "web", "namespace": "shop"}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": meta,
+        "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": job}, **spec},
+    }
+
+
+@pytest.mark.parametrize(
+    ("workload", "names"),
+    [
+        (make_cron_job({"template": TEMPLATE}), ["web-1"]),
+        (make_cron_job({"template": TEMPLATE, "parallelism": 3, "completions": 2}), ["web-1", "web-2"]),
+        (make_cron_job({"template": TEMPLATE}, suspend=True), []),
+        (make_cron_job({"template": TEMPLATE, "suspend": True}), []),
+    ],
+)
+def test_a_cron_job_becomes_the_pods_of_its_next_job(workload: dict[str, Any], names: list[str]) -> None:
+    recording = read(workload)
+    assert pod_names(recording) == names
+    assert recording.workload_pods == {"cronjob/shop/web": tuple(f"shop/{name}" for name in names)}
+
+
+def test_the_errors_of_a_cron_job_have_the_paths_of_its_own_fields() -> None:
+    path = r"CronJob shop/web: spec\.jobTemplate\.spec\."
+    template = {"spec": {"containers": [{"name": "a", "resources": {"requests": {"cpu": "lots"}}}]}}
+    with pytest.raises(InputError, match=rf"{path}template\.spec\.containers\[0\]\.resources\.requests\.cpu: "):
+        read(make_cron_job({"template": template}))
+    with pytest.raises(InputError, match=rf"{path}parallelism: -1: want 0 or more"):
+        read(make_cron_job({"template": TEMPLATE, "parallelism": -1}))
+
+
+def test_a_pod_belongs_to_a_cron_job_by_the_name_of_its_job() -> None:
+    objects = read(*(make_owned_pod(job, "Job", job) for job in ("web-29401620", "web-2", "web"))).objects
+    pods = [obj for obj in objects if isinstance(obj, Pod)]
+    owned = [is_controlled_by(pod, "CronJob", "shop", "web", {}) for pod in pods]
+    assert owned == [True, False, False]
+    assert is_controlled_by(pods[0], "Job", "shop", "web-29401620", {})
+
+
 def test_an_invalid_template_is_an_error_with_its_path() -> None:
     template = {"spec": {"containers": [{"name": "a", "resources": {"requests": {"cpu": "lots"}}}]}}
     with pytest.raises(Exception, match=r"Deployment shop/web: spec\.template\.spec\.containers") as caught:
