@@ -7,7 +7,7 @@ Source: pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvalua
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -20,6 +20,7 @@ from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins, 
 from extender.cycle.dry_run import list_plugins_with_extensions, select_nominated_pods
 from extender.cycle.filter import FilterResults
 from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.extension_points import CacheableFilter
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import FilterColumn
@@ -87,10 +88,19 @@ class AssignmentDryRun:
             PluginError: a plugin failed to update its state.
         """
         violation_counts = count_violations(budgets, [unit.pods for unit in units])
+        local_assignments = [self._make_local(assignment) for assignment in self._assignments]
+        is_local = self.find_rejection() is None and all(
+            local.skipped_plugins == assignment.skipped_plugins
+            for local, assignment in zip(local_assignments, self._assignments, strict=True)
+        )
         victim_indices: list[int] = []
         for index in sorted(range(len(units)), key=lambda index: violation_counts[index] == 0):
             self.restore_pods(units[index].pods)
-            if self.find_rejection() is not None:
+            node_names = {pod.node_name for pod in units[index].pods}
+            rejection = self._find_local_rejection(
+                [assignment for assignment in local_assignments if assignment.node_name in node_names]
+            )
+            if rejection is not None or (not is_local and self.find_rejection() is not None):
                 self.remove_pods(units[index].pods)
                 victim_indices.append(index)
         victim_indices.sort()
@@ -111,6 +121,10 @@ class AssignmentDryRun:
                 if rejection is not None:
                     return rejection
                 assumed_pods.append((assignment, self._assume(assignment)))
+                run_reserve_plugins(
+                    assignment.pod, assignment.node_name, self._hypothesis.snapshot(), self._profile, self._runtime,
+                    assignment.cycle_state,
+                )  # fmt: skip
             return None
         finally:
             for assignment, assumed_pod in reversed(assumed_pods):
@@ -119,12 +133,46 @@ class AssignmentDryRun:
                 )
                 self._hypothesis.remove_pod(assumed_pod)
 
+    def _make_local(self, assignment: Assignment) -> Assignment:
+        """Return *assignment* without the filters whose result may depend on pods of other nodes.
+
+        The states are those of *assignment*.
+        """
+        other_plugins = {
+            plugin.name for plugin in self._profile.filter_plugins if not self._is_local(plugin, assignment.pod)
+        }
+        return replace(assignment, skipped_plugins=assignment.skipped_plugins | other_plugins)
+
+    def _is_local(self, plugin: Any, pod: PodInfo) -> bool:
+        if not self._runtime.result_cache.enabled or not isinstance(plugin, CacheableFilter):
+            return False
+        try:
+            key = self._runtime.runner.get_cache_key(plugin, "Filter", plugin.filter_cache_key, pod)
+        except PluginError:
+            return False
+        return key is not None
+
+    def _find_local_rejection(self, assignments: Iterable[Assignment]) -> Status | None:
+        """Return the first rejection of *assignments*, which are all local assignments of some nodes.
+
+        If there is one, `find_rejection` finds one too, because assignments to other nodes do not change the result.
+        """
+        assumed_pods: list[AssignedPodInfo] = []
+        try:
+            for assignment in assignments:
+                rejection = self._filter(assignment)
+                if rejection is not None:
+                    return rejection
+                assumed_pods.append(self._assume(assignment))
+            return None
+        finally:
+            for pod in assumed_pods:
+                self._hypothesis.remove_pod(pod)
+
     def _assume(self, assignment: Assignment) -> AssignedPodInfo:
-        pod, node_name, state = assignment.pod, assignment.node_name, assignment.cycle_state
-        assumed_pod = make_assumed_pod(pod.pod, node_name, self._profile, state)
-        pod_info = self._hypothesis.assume_pod(self._hypothesis.snapshot().make_pod_info(assumed_pod), node_name)
-        run_reserve_plugins(pod, node_name, self._hypothesis.snapshot(), self._profile, self._runtime, state)
-        return pod_info
+        pod, node_name = assignment.pod.pod, assignment.node_name
+        assumed_pod = make_assumed_pod(pod, node_name, self._profile, assignment.cycle_state)
+        return self._hypothesis.assume_pod(self._hypothesis.snapshot().make_pod_info(assumed_pod), node_name)
 
     def _filter(self, assignment: Assignment) -> Status | None:
         """Return the first rejection of the pod, with and without the pods nominated for its node; None if it fits.

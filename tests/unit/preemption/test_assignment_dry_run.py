@@ -12,6 +12,8 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import run_pre_filter_plugins
 from extender.framework.status import Status
 from extender.preemption.assignment_dry_run import Assignment, AssignmentDryRun
+from extender.preemption.disruption_budgets import Budgets
+from extender.preemption.preemption_units import PreemptionUnit
 from tests.build import make_cluster
 from tests.unit.preemption.builders import HOST, make_preemptor, make_small_node, make_victim
 
@@ -92,3 +94,21 @@ def test_a_missing_node_is_an_error() -> None:
     rejection = AssignmentDryRun(snapshot, [assignment], PROFILE, PluginRuntime()).find_rejection()
     assert rejection is not None
     assert rejection.message == 'nodeinfo not found for node name "gone"'
+
+
+def test_only_the_pods_on_the_node_of_a_victim_are_filtered_if_no_filter_depends_on_other_nodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    preparation = Preparation(make_victim("v", "n2", cpu="3"), make_victim("w", "n1"))
+    filtered: list[str] = []
+    filter_pod = AssignmentDryRun._filter
+
+    def record_and_filter(dry_run: AssignmentDryRun, assignment: Assignment) -> Status | None:
+        filtered.append(assignment.pod.pod.metadata.name)
+        return filter_pod(dry_run, assignment)
+
+    monkeypatch.setattr(AssignmentDryRun, "_filter", record_and_filter)
+    units = [PreemptionUnit(1, [preparation.pods[name]]) for name in "vw"]
+    victims, _ = preparation.dry_run.reprieve_units(units, Budgets(()))
+    assert [unit.pods[0].pod.metadata.name for unit in victims] == ["w"]
+    assert filtered == ["a", "b", "a", "b"], "at the start, and after w was restored"
