@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from extender.basics.private_keys import load_pair, open_private_file
 from extender.client.credentials import Credentials
 from extender.client.errors import CredentialsError
-from extender.client.extender_transport import make_tls_context
+from extender.client.extender_transport import ExtenderTls
 from extender.client.kubeconfig import CredentialSource
 from extender.config.model import Extender, TLSConfig
 from extender.serving.serving_options import ServingOptions
@@ -59,7 +59,7 @@ def test_an_encrypted_key_of_a_kubeconfig_is_an_error(tmp_path: Path, pair: tupl
 def test_an_encrypted_key_for_an_extender_is_an_error(pair: tuple[str, str]) -> None:
     config = TLSConfig(cert_file=pair[0], key_file=pair[1])
     with pytest.raises(OSError, match=MESSAGE):
-        make_tls_context(Extender(url_prefix="https://x", enable_https=True, tls_config=config))
+        ExtenderTls(Extender(url_prefix="https://x", enable_https=True, tls_config=config))
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="the system has no files in memory")

@@ -14,7 +14,7 @@ import pytest
 import trustme
 
 from extender.client.extender import ExtenderArgs, build_extenders
-from extender.client.extender_transport import ExtenderError
+from extender.client.extender_transport import CHECK_SECONDS, ExtenderError
 from extender.config.errors import ConfigError
 from extender.config.model import Extender, TLSConfig
 from tests.build import make_pod
@@ -31,7 +31,11 @@ def ca() -> trustme.CA:
 
 @pytest.fixture
 def tls(ca: trustme.CA) -> ssl.SSLContext:
-    """The context of a server at 127.0.0.1 with optional client certificates."""
+    return make_server_context(ca)
+
+
+def make_server_context(ca: trustme.CA) -> ssl.SSLContext:
+    """Return the context of a server at 127.0.0.1 with optional client certificates."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     ca.issue_cert("127.0.0.1", "extender.example").configure_cert(context)
     ca.configure_trust(context)
@@ -114,6 +118,31 @@ def test_data_comes_before_files(tls: ssl.SSLContext, files: dict[str, str]) -> 
         ca_data=data["ca"], cert_data=data["cert"], key_data=data["key"],
     )  # fmt: skip
     assert bind_result(tls, {"enable_https": True, "tls_config": config}) == "by scheduler"
+
+
+def test_rotated_files_are_read_again(files: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
+    """A certificate without its key, as in the middle of a rotation, is not used, and the error is logged once."""
+    new_ca = trustme.CA()
+    new_client = new_ca.issue_cert("new.example", common_name="new")
+
+    async def main() -> str:
+        async with ScriptedServer(tls=make_server_context(new_ca)) as server:
+            config = TLSConfig(ca_file=files["ca"], cert_file=files["cert"], key_file=files["key"])
+            (extender,) = build_extenders([Extender(url_prefix=server.url, bind_verb="bind", tls_config=config)])
+            server.respond("POST /bind", Reply(body={"Error": ""}))
+            new_ca.cert_pem.write_to_path(files["ca"])
+            new_client.cert_chain_pems[0].write_to_path(files["cert"])
+            for _ in range(3):
+                with pytest.raises(ExtenderError, match="certificate verify failed"):
+                    await extender.bind(POD, "n1")
+                await asyncio.sleep(CHECK_SECONDS)
+            new_client.private_key_pem.write_to_path(files["key"])
+            await extender.bind(POD, "n1")
+            await extender.close()
+            return server.requests[0].client
+
+    assert run(main()) == "new"
+    assert [record.message for record in caplog.records] == ["TLS files cannot be read again; the old ones stay in use"]
 
 
 def test_another_ca_is_not_trusted(tls: ssl.SSLContext) -> None:
