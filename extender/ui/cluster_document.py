@@ -10,6 +10,7 @@ import numpy as np
 from extender.analysis.text_table import format_amount, format_percent
 from extender.analysis.utilization import get_resource_amounts, sum_amounts
 from extender.api.kinds.node import Node
+from extender.basics.input_limits import shorten
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import IntArray
 
@@ -130,7 +131,12 @@ def make_node_document(snapshot: Snapshot, name: str) -> dict[str, Any] | None:
         "taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in node.spec.taints],
         "unschedulable": node.spec.unschedulable,
         "conditions": [
-            {"type": condition.type, "status": condition.status, "reason": condition.reason}
+            {
+                "type": condition.type,
+                "status": condition.status,
+                "reason": condition.reason,
+                "message": shorten(condition.message),
+            }
             for condition in node.status.conditions
         ],
         "resources": _list_resources(snapshot, row),

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from extender.analysis.text_table import format_amount, join_first
+from extender.api.kinds.meta import find_condition
 from extender.api.kinds.node import Node
 from extender.api.matching import Requirement
 from extender.api.tolerations import find_untolerated_taint
+from extender.basics.input_limits import shorten
 from extender.cache.node_matching import get_compiled_required_node_affinity
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
@@ -17,6 +19,19 @@ from extender.cache.tables.host_ports import host_ports_conflict
 
 INSUFFICIENT_PREFIX: Final = "Insufficient "
 _CORDON_TAINT: Final = "node.kubernetes.io/unschedulable"
+
+_CONDITION_BY_TAINT: Final[Mapping[str, str]] = {
+    "node.kubernetes.io/not-ready": "Ready",
+    "node.kubernetes.io/unreachable": "Ready",
+    "node.kubernetes.io/memory-pressure": "MemoryPressure",
+    "node.kubernetes.io/disk-pressure": "DiskPressure",
+    "node.kubernetes.io/pid-pressure": "PIDPressure",
+    "node.kubernetes.io/network-unavailable": "NetworkUnavailable",
+}
+"""The conditions for which the node lifecycle controller taints a node, by the keys of the taints.
+
+Source: pkg/controller/nodelifecycle/node_lifecycle_controller.go, nodeConditionToTaintKeyStatusMap (1.37).
+"""
 
 
 def explain_reason(plugin: str, reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:
@@ -62,7 +77,12 @@ def _explain_taint(_reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> 
         return ""
     if taint.key == _CORDON_TAINT:
         return "uncordon the node"
-    return f"tolerate {taint.text}, or remove it from the node"
+    condition = find_condition(snapshot.nodes[row].status.conditions, _CONDITION_BY_TAINT.get(taint.key, ""))
+    if condition is None or condition.status == ("True" if condition.type == "Ready" else "False"):
+        return f"tolerate {taint.text}, or remove it from the node"
+    cause = ": ".join(filter(None, (condition.reason, " ".join(condition.message.split()))))
+    state = f"{condition.type} is {condition.status}" + (f" ({shorten(cause)})" if cause else "")
+    return f"{taint.text}; repair the node, whose condition {state}"
 
 
 def _explain_cordon(_reason: str, _pod: PodInfo, _snapshot: Snapshot, _row: int) -> str:

@@ -125,5 +125,15 @@ def test_a_node_has_its_amounts_and_its_pods_the_largest_first() -> None:
     assert document["taints"] == [{"key": "db", "value": "yes", "effect": "NoSchedule"}]
 
 
+def test_a_node_has_its_conditions_with_their_messages() -> None:
+    message = "container runtime network not ready"
+    condition = {"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": message}
+    cache = Cache()
+    cache.add_or_update_node(make_node("a", status={"conditions": [condition]}))
+    document = make_node_document(cache.snapshot(), "a")
+    assert document is not None
+    assert document["conditions"] == [condition]
+
+
 def test_an_unknown_node_has_no_document() -> None:
     assert make_node_document(make_cache().snapshot(), "c") is None

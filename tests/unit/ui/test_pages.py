@@ -284,3 +284,10 @@ def test_the_page_of_a_group_is_linked_from_its_members() -> None:
     assert "&lt;b&gt;ring&lt;b&gt;" in page.text
     assert client.get("/ui/groups/d/none").status_code == 404
     assert "There is no pod group d/none." in client.get("/ui/groups/d/none").text
+
+
+def test_the_page_of_a_node_has_the_messages_of_its_conditions() -> None:
+    condition = "{type: Ready, status: 'False', reason: KubeletNotReady, message: no <b>network</b>}"
+    client = make_client(f"apiVersion: v1\nkind: Node\nmetadata: {{name: n1}}\nstatus: {{conditions: [{condition}]}}\n")
+    page = client.get("/ui/nodes/n1").text
+    assert "<li>Ready: False (KubeletNotReady): no &lt;b&gt;network&lt;/b&gt;</li>" in page

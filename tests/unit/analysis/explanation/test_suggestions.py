@@ -182,6 +182,35 @@ def test_a_full_node_is_explained(tmp_path: Path) -> None:
     assert near_misses(tmp_path, text) == [NearMiss("n1", ("Too many pods: the node has 1, and allows at most 1",))]
 
 
+@pytest.mark.parametrize(
+    ("taint", "condition", "details"),
+    [
+        (
+            "not-ready",
+            "{type: Ready, status: 'False', reason: KubeletNotReady, message: \"no network:\\n  no CNI\"}",
+            "repair the node, whose condition Ready is False (KubeletNotReady: no network: no CNI)",
+        ),
+        ("unreachable", "{type: Ready, status: Unknown}", "repair the node, whose condition Ready is Unknown"),
+        (
+            "disk-pressure",
+            "{type: DiskPressure, status: 'True', message: full}",
+            "repair the node, whose condition DiskPressure is True (full)",
+        ),
+        ("not-ready", "{type: Ready, status: 'True', message: kubelet is ready}", ""),
+        ("not-ready", "{type: DiskPressure, status: 'True'}", ""),
+    ],
+)
+def test_a_taint_for_a_condition_is_explained_by_the_condition(
+    tmp_path: Path, taint: str, condition: str, details: str
+) -> None:
+    taint_text = f"node.kubernetes.io/{taint}:NoSchedule"
+    spec = f"taints: [{{key: node.kubernetes.io/{taint}, effect: NoSchedule}}]"
+    text = NODE % (spec, "{}", "{containers: [{name: a}]}")
+    text = text.replace("status: {allocatable", f"status: {{conditions: [{condition}], allocatable")
+    want = f"{taint_text}; {details}" if details else f"tolerate {taint_text}, or remove it from the node"
+    assert near_misses(tmp_path, text) == [NearMiss("n1", (f"node(s) had untolerated taint(s): {want}",))]
+
+
 def test_a_skew_is_explained(tmp_path: Path) -> None:
     other = (
         "apiVersion: v1\nkind: Node\nmetadata: {name: n2, labels: {zone: b}}\nstatus: {allocatable: {pods: 0}}\n---\n"
