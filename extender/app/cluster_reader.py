@@ -31,7 +31,14 @@ from extender.api.scheme import KINDS, guess_plural
 from extender.app.server_release import parse_server_version
 from extender.basics.clock import SystemClock
 from extender.client.credentials import Credentials
-from extender.client.errors import ApiError, CredentialsError, ForbiddenError, NotFoundError, UnauthorizedError
+from extender.client.errors import (
+    ApiError,
+    CredentialsError,
+    ForbiddenError,
+    NotFoundError,
+    UnauthorizedError,
+    UnreachableError,
+)
 from extender.client.kubeconfig import CredentialSource
 from extender.client.listwatch import UNFINISHED_PODS, ListWatch, list_all
 from extender.client.rest_mapping import ENDPOINTS, MISSING_KIND_HINTS, Endpoint, get_endpoint
@@ -50,6 +57,8 @@ _NAMESPACED_KINDS: Final = frozenset(("Service", "ReplicationController", "Repli
 
 _ALWAYS_SERVED_KINDS: Final = frozenset(("Node", "Pod"))
 """Without these kinds, the server is no API server, or not one that has pods to schedule."""
+
+_ANONYMOUS: Final = 'User "system:anonymous"'
 
 _FILE_HINT: Final = ", or use a recording with -f"
 
@@ -327,6 +336,8 @@ def _read(
         return results[0]
     except ForbiddenError as error:
         hint = f'grant the verb "list" on nodes and pods in all namespaces{file_hint}'
+        if _ANONYMOUS in str(error):
+            hint = "the user of the kubeconfig's context does not exist or has no credentials"
         raise UnreadableError(server, f"{error}; {hint}") from error
     except UnauthorizedError as error:
         message = f"the credentials of the kubeconfig are not accepted ({error}); log in again"
@@ -335,5 +346,8 @@ def _read(
         raise UnreadableError(server, f"{error}; is this the address of a Kubernetes API server?") from error
     except CredentialsError as error:
         raise make_credentials_error(error, file_hint) from error
+    except UnreachableError as error:
+        hint = f"check the server and the certificate-authority of the cluster in the kubeconfig{file_hint}"
+        raise UnreadableError(server, f"{error}; {hint}") from error
     except ApiError as error:
         raise UnreadableError(server, str(error)) from error

@@ -9,6 +9,7 @@ import typer
 
 from extender.analysis.explain import PodExplainer, PodReport
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.pending_pods import list_pending_pods
 from extender.analysis.pod_selection import join_resource_type
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.cli import options
@@ -136,9 +137,23 @@ def _warn_about_unexplained_pods(
         selection = explainer.selection
         namespace = f' in namespace "{selection.namespace}"' if selection.namespace else ""
         labels = f' with the labels "{selector}"' if selector else ""
-        write_error(f"no pod is pending{namespace}{labels} for scheduler {names}")
+        advice = _suggest_other_namespaces(explainer, scheduler_names)
+        write_error(f"no pod is pending{namespace}{labels} for scheduler {names}{advice}")
     if not explainer.selection.names:
         warn_about_other_schedulers(cluster.recording, scheduler_names, explainer.selection)
+
+
+def _suggest_other_namespaces(explainer: PodExplainer, scheduler_names: Sequence[str]) -> str:
+    """Return a suggestion for a namespace in which no pod is pending; empty if all namespaces are selected."""
+    namespace = explainer.selection.namespace
+    if not namespace:
+        return ""
+    pending_pods = list_pending_pods(explainer.cache, scheduler_names)
+    count = sum(pod.metadata.namespace != namespace for pod in pending_pods)
+    others = f"; -A selects all namespaces, with {count} pending pod{'s' * (count > 1)}" if count else ""
+    assigned_pods = explainer.cache.assigned_pods.values()
+    namespaces = {pod.metadata.namespace for pod in pending_pods} | {pod.namespace for pod in assigned_pods}
+    return others if namespace in namespaces else did_you_mean(namespace, namespaces) or others
 
 
 def _write_reports(

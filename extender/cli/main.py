@@ -116,11 +116,22 @@ class _Commands(TyperGroup):
             error.message = error.message.removeprefix("Value error, ")  # added by a library below Typer
             if error.ctx is not None and error.param_hint == error.ctx.info_name:
                 error.ctx.fail(error.message)  # the error of a whole command; no value is invalid
+            if error.param is not None and error.param.name == "output" and "'json'" in error.message:
+                error.message = f"{error.message.rstrip('.')}; {_import_kubectl_options().OUTPUT_ADVICE}"
+            raise
+        except typer.TyperException as error:
+            if advice := _import_kubectl_options().find_advice(getattr(error, "option_name", "")):
+                error.message = f"{error.message}; {advice}"
+                vars(error)["possibilities"] = None  # similar options, which this option does not mean
             raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _import_kubectl_options() -> Any:
+    return import_module("extender.cli.live.kubectl_options")  # only for an error: each import delays all commands
 
 
 def _show_arguments_by_name(command: Any) -> None:

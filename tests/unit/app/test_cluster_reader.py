@@ -13,7 +13,7 @@ from extender.analysis.pod_selection import PodSelection
 from extender.api.kinds.pod import Pod
 from extender.app import cluster_reader, wiring
 from extender.app.cluster_reader import ClusterReader, read_cluster_for_pods, read_cluster_kinds
-from extender.client.errors import ForbiddenError, NotFoundError, UnauthorizedError
+from extender.client.errors import ApiError, ForbiddenError, NotFoundError, UnauthorizedError, UnreachableError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import Request, Transport
 
@@ -205,6 +205,40 @@ def test_expired_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnreadableError) as caught:
         read_cluster_kinds(CredentialSource(), ["Node", "Pod"])
     message = "the credentials of the kubeconfig are not accepted (Unauthorized); log in again"
+    assert str(caught.value) == f"the cluster: {message}"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            UnreachableError("cannot connect to https://api: connection refused", maybe_sent=False),
+            "cannot connect to https://api: connection refused; check the server and the certificate-authority of the"
+            " cluster in the kubeconfig, or use a recording with -f",
+        ),
+        (
+            ForbiddenError('nodes is forbidden: User "system:anonymous" cannot list resource "nodes"'),
+            'nodes is forbidden: User "system:anonymous" cannot list resource "nodes"; the user of the kubeconfig\'s'
+            " context does not exist or has no credentials",
+        ),
+        (
+            ForbiddenError('nodes is forbidden: User "eve" cannot list resource "nodes"'),
+            'nodes is forbidden: User "eve" cannot list resource "nodes"; grant the verb "list" on nodes and pods'
+            " in all namespaces, or use a recording with -f",
+        ),
+    ],
+)
+def test_an_error_of_the_server_says_what_to_check(
+    monkeypatch: pytest.MonkeyPatch, error: ApiError, message: str
+) -> None:
+    @asynccontextmanager
+    async def open_failing(_: CredentialSource) -> AsyncIterator[tuple[Any, str]]:
+        raise error
+        yield
+
+    monkeypatch.setattr(cluster_reader, "open_transport", open_failing)
+    with pytest.raises(UnreadableError) as caught:
+        read_cluster_kinds(CredentialSource(), ["Node", "Pod"])
     assert str(caught.value) == f"the cluster: {message}"
 
 

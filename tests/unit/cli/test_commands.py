@@ -122,17 +122,31 @@ def test_explain_without_pending_pods_prints_one_line(extender: Command) -> None
 def test_explain_without_pending_pods_names_the_namespace_and_the_labels(extender: Command, cluster: str) -> None:
     _, _, err = extender("explain", "-f", cluster, "-n", "shoop", "-l", "app=web")
     assert err == (
-        'extender: no pod is pending in namespace "shoop" with the labels "app=web" for scheduler "default-scheduler"\n'
+        'extender: no pod is pending in namespace "shoop" with the labels "app=web" for scheduler "default-scheduler"'
+        "; -A selects all namespaces, with 2 pending pods\n"
     )
+
+
+def test_explain_without_pending_pods_suggests_a_namespace_or_all_of_them(extender: Command) -> None:
+    for namespace, advice in (
+        ("shoop", '; did you mean "shop"?'),
+        ("kube-system", "; -A selects all namespaces, with 8 pending pods"),
+        ("elsewhere", "; -A selects all namespaces, with 8 pending pods"),
+    ):
+        _, out, err = extender("explain", "-f", str(DEMO), "-n", namespace)
+        want = f'extender: no pod is pending in namespace "{namespace}" for scheduler "default-scheduler"{advice}\n'
+        assert (out, err) == ("", want)
 
 
 def test_explain_of_a_namespace_counts_only_its_pods_of_other_schedulers(extender: Command, cluster: str) -> None:
     other = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: ml, labels: {app: train}}\n"
     other += "spec: {schedulerName: batch, containers: [{name: a}]}\n"
     pending = 'extender: 1 pod is pending for scheduler "batch"; pass its configuration with --config\n'
-    for flags, expected in (("-n", "ml"), pending), (("-l", "app=train"), pending), (("-n", "default"), ""):
+    others = "; -A selects all namespaces, with 2 pending pods"
+    for flags, expected in (("-n", "ml"), f"{others}\n{pending}"), (("-l", "app=train"), f"\n{pending}"):
         _, _, err = extender("explain", "-f", cluster, "-f", "-", *flags, stdin=other)
-        assert err.endswith(f'"default-scheduler"\n{expected}') if expected else err == ""
+        assert err.endswith(f'"default-scheduler"{expected}')
+    assert extender("explain", "-f", cluster, "-f", "-", "-n", "default", stdin=other)[2] == ""
 
 
 @pytest.mark.parametrize("command", ["explain", "simulate"])

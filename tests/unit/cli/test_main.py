@@ -96,7 +96,7 @@ def test_the_text_of_a_help_fits_80_columns(extender: Command, monkeypatch: pyte
         (("help",), "No such command 'help'. Did you mean '--help'?"),
         (("record",), "Missing option '--output' / '-o'"),
         (("explain", "-f", "x", "--colour"), "No such option: --colour"),
-        (("explain", "-f", "x", "-o", "xml"), "'-o': 'xml' is not one of 'table', 'json', 'yaml'."),
+        (("explain", "-f", "x", "-o", "xml"), "'-o': 'xml' is not one of 'table', 'json', 'yaml'"),
         (("simulate", "-f", "x", "--seed", "y"), "Invalid value for '--seed'"),
         (("config", "check"), "Missing argument 'FILE'"),
     ],

@@ -1,0 +1,37 @@
+"""Options of kubectl that no command has: the error names what to use in their place."""
+
+from collections.abc import Callable
+
+import pytest
+
+from extender.cli.live.kubectl_options import find_advice
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-w",), "No such option: -w; `extender ui` follows a cluster"),
+        (("--as=eve",), "No such option: --as; set as, as-groups and as-uid of the user in a kubeconfig"),
+        (("--user", "eve"), "No such option: --user; write it into a kubeconfig; --kubeconfig and --context select it"),
+        (("--field-selector", "a=b"), "No such option: --field-selector; without names all pending pods are meant"),
+        (
+            ("-o", "jsonpath={.pods}"),
+            "is not one of 'table', 'json', 'yaml'; the table has all columns, and json has all values, for jq",
+        ),
+    ],
+)
+def test_an_option_of_kubectl_is_refused_with_what_to_use_in_its_place(
+    extender: Command, arguments: tuple[str, ...], message: str
+) -> None:
+    status, _, err = extender("explain", *arguments)
+    assert status == 2
+    assert message in err
+    assert "Possible options" not in err
+
+
+def test_another_option_and_another_format_have_no_such_advice(extender: Command) -> None:
+    assert find_advice("--colour") == ""
+    assert "No such option: --names (Possible options: --all-namespaces, " in extender("explain", "--names")[2]
+    assert extender("experiment", "-o", "xml")[2].endswith("'xml' is not one of 'table', 'jsonl', 'csv'.\n")
