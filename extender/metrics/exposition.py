@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from prometheus_client import (
+    REGISTRY,
     CollectorRegistry,
-    GCCollector,
     Metric,
-    PlatformCollector,
-    ProcessCollector,
     disable_created_metrics,
     generate_latest,
 )
@@ -28,14 +26,23 @@ _UNLIMITED: Final = float(2**64 - 1)
 
 
 def make_registry() -> CollectorRegistry:
-    """Return a registry with the metrics of the Python process, and without `_created` series."""
+    """Return a registry with the metrics of the Python process and of plugins, and without `_created` series.
+
+    Plugins register metrics in the default registry of prometheus_client, which has those of the process too.
+    """
     disable_created_metrics()  # type: ignore[no-untyped-call]
     registry = CollectorRegistry()
-    ProcessCollector(registry=registry)
-    PlatformCollector(registry=registry)
-    GCCollector(registry=registry)
+    registry.register(DefaultRegistryCollector())
     registry.register(LinuxProcessCollector())
     return registry
+
+
+class DefaultRegistryCollector(Collector):
+    """Collects the metrics of the default registry of prometheus_client when metrics are scraped."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics."""
+        yield from REGISTRY.collect()
 
 
 def render_metrics(registry: CollectorRegistry) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import REGISTRY, CollectorRegistry, Counter
 
 from extender.metrics.exposition import (
     LinuxProcessCollector,
@@ -18,6 +18,18 @@ def test_the_registry_has_process_metrics_and_no_creation_times() -> None:
     text = b"".join(render_metrics(make_registry())).decode()
     assert "process_cpu_seconds_total " in text
     assert "_created" not in text
+
+
+def test_a_page_has_the_metrics_that_a_plugin_registers_in_the_default_registry_once() -> None:
+    registry = make_registry()
+    rejections = Counter("example_rejections_total", "Rejected nodes.", ("plugin",))  # before or after the registry
+    try:
+        rejections.labels("Affordable").inc()
+        lines = b"".join(render_metrics(registry)).decode().splitlines()
+    finally:
+        REGISTRY.unregister(rejections)
+    assert 'example_rejections_total{plugin="Affordable"} 1.0' in lines
+    assert len([line for line in lines if line.startswith("# TYPE process_cpu_seconds_total ")]) == 1
 
 
 NETSTAT = "TcpExt: SyncookiesSent\nTcpExt: 0\nIpExt: InNoRoutes InOctets OutOctets\nIpExt: 0 1500 700\n"
