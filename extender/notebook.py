@@ -11,6 +11,7 @@ their version. The names in `__all__` stay compatible within a minor release.
 """
 
 import os
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -23,7 +24,9 @@ from extender.analysis.simulate import SimulationOptions, make_simulation_values
 from extender.analysis.simulate import simulate as run_simulation
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.cli.recording_options import Cluster, InputOptions, make_offline_runtime, read_inputs
+from extender.cli.terminal import write_error
 from extender.config.errors import ConfigError
+from extender.plugins.registry import validate_plugins
 
 __all__ = ["ConfigError", "InputError", "RecordedCluster", "read_cluster"]
 
@@ -76,23 +79,37 @@ class RecordedCluster:
 
 
 def read_cluster(
-    *files: str | os.PathLike[str], config: str | os.PathLike[str] = "", override: bool = False
+    *files: str | os.PathLike[str],
+    config: str | os.PathLike[str] | Mapping[str, Any] = "",
+    override: bool = False,
+    plugins: Iterable[object] = (),
 ) -> RecordedCluster:
     """Read a cluster. Notes, for example about skipped kinds, are printed on standard error.
 
     Args:
         files: the recordings and manifests, as for the flag `-f`.
-        config: the file of the configuration; empty: that of the recording, or the default configuration.
+        config: the file of the configuration, or its content as plain values; empty: that of the recording, or the
+            default configuration.
         override: whether a later object replaces an earlier object of the same kind and name.
+        plugins: plugins that no installed package has, such as functions of a notebook that are decorated with
+            `filter_plugin`. The configuration enables them. They replace plugins of the same name.
 
     Raises:
-        ConfigError: the recorded release cannot be emulated, or an installed plugin is invalid.
+        ConfigError: the recorded release cannot be emulated, or a plugin is invalid.
         InputError: a file or the configuration is invalid, or no file is named.
     """
     if not files:
         raise make_input_error("read_cluster", "names no file; extender record -o cluster.json.gz writes one")
-    options = InputOptions(os.fspath(config), override=override)
-    return RecordedCluster(read_inputs([os.fspath(file) for file in files], options))
+    registry = validate_plugins(*plugins)
+    if isinstance(config, Mapping):
+        options = InputOptions(override=override, document=config, plugins=registry)
+    else:
+        options = InputOptions(os.fspath(config), override=override, plugins=registry)
+    cluster = read_inputs([os.fspath(file) for file in files], options)
+    enabled_plugins = {name for profile in cluster.setup.profiles.values() for name in profile.plugins}
+    for name in sorted(registry.keys() - enabled_plugins):
+        write_error(f'note: plugin "{name}" has no effect: the configuration does not enable it')
+    return RecordedCluster(cluster)
 
 
 def _to_plain_values(kind: AnswerKind, values: dict[str, Any]) -> dict[str, Any]:

@@ -19,20 +19,18 @@ from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.config import load
-from extender.config.errors import ConfigError, FieldError
 from extender.config.feature_gates import FeatureGates
 from extender.config.model import API_VERSION, KIND
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.explain_pod import PodExplanation, explain_pod
 from extender.framework.node_info import NodeInfo, iter_node_infos
-from extender.framework.per_node import make_uncacheable, unwrap_plugin
-from extender.framework.plugin_validation import validate_plugin
+from extender.framework.per_node import make_uncacheable
 from extender.framework.profile_builder import build_profiles
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
 from extender.plugins.default_binder import DefaultBinder
 from extender.plugins.priority_sort import PrioritySort
-from extender.plugins.registry import load_registry
+from extender.plugins.registry import load_registry, validate_plugins
 
 __all__ = [
     "Cluster", "PluginDecision", "PluginFailedError", "check_cached_results", "load_registry", "make_cluster",
@@ -234,7 +232,7 @@ def run_profile(configuration: str | Mapping[str, Any], cluster: Cluster, pod: s
     else:
         loaded_configuration = load.from_builtins(configuration, "configuration of the test")
     profile_set = build_profiles(
-        loaded_configuration, {**load_registry(), **_validate_plugins(*plugins)}, FeatureGates()
+        loaded_configuration, {**load_registry(), **validate_plugins(*plugins)}, FeatureGates()
     )
     return _run_profile(cluster, pod, profile_set.profiles[loaded_configuration.profiles[0].scheduler_name])
 
@@ -269,28 +267,9 @@ def check_cached_results(plugin: object, cluster: Cluster, args: Mapping[str, An
             cluster.cache.assume(pod, node_name)
 
 
-def _validate_plugins(*plugins: object) -> dict[str, type[Any]]:
-    """Validate *plugins*, and return their plugin classes by name.
-
-    Raises:
-        ConfigError: a plugin is invalid.
-    """
-    errors: list[FieldError] = []
-    plugin_classes: dict[str, type[Any]] = {}
-    for decorated_plugin in plugins:
-        plugin: Any = unwrap_plugin(decorated_plugin)
-        error_messages = validate_plugin(plugin)
-        errors += [FieldError(f"plugin {getattr(plugin, 'name', plugin)}", message) for message in error_messages]
-        if not error_messages:
-            plugin_classes[plugin.name] = plugin
-    if errors:
-        raise ConfigError(errors)
-    return plugin_classes
-
-
 def _build_single_plugin_profile(plugin: object, args: Mapping[str, Any] | None) -> Profile:
     """Return a profile in which only *plugin* filters and scores."""
-    plugins = _validate_plugins(plugin)
+    plugins = validate_plugins(plugin)
     (name,) = plugins
     enabled = [{"name": enabled_name} for enabled_name in dict.fromkeys((PrioritySort.name, DefaultBinder.name, name))]
     profile: dict[str, Any] = {"plugins": {"multiPoint": {"enabled": enabled, "disabled": [{"name": "*"}]}}}

@@ -26,7 +26,7 @@ from extender.config.render import build_document
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.observer import PluginObserver, SlowCallObserver
 from extender.framework.plugin_runner import ExceptionObserver, PluginError, PluginRunner
-from extender.framework.profile_builder import ProfileSet, build_profiles
+from extender.framework.profile_builder import PluginRegistry, ProfileSet, build_profiles
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import ResultCache
 from extender.logs.klog import verbosity
@@ -89,11 +89,13 @@ def build_setup(
     configuration: Configuration | None = None,
     gates: FeatureGates | None = None,
     shared_state: dict[str, Any] | None = None,
+    plugins: PluginRegistry | None = None,
 ) -> SchedulerSetup:
     """Build the profiles and plugins of a configuration.
 
     Without *gates*, those of the default release have their default values. *shared_state* is the state that plugins of
-    all profiles share, from the previous setup; None: new state.
+    all profiles share, from the previous setup; None: new state. *plugins* are more plugins than those of installed
+    packages, and replace plugins of the same name.
 
     Raises:
         ConfigError: the configuration is invalid; contains all errors.
@@ -106,7 +108,8 @@ def build_setup(
         errors = find_coscheduling_errors(configuration, gates)
         configuration, gates = replace_coscheduling(configuration, gates)
     full_configuration = add_gated_plugins(configuration, gates)
-    registry, plugin_errors = load_valid_plugins()
+    loaded_plugins, plugin_errors = load_valid_plugins()
+    registry = {**loaded_plugins, **(plugins or {})}
     installed_plugins = [entry_point.name for entry_point in find_installed_entry_points()]
     try:
         profile_set = build_profiles(full_configuration, registry, gates, shared_state, installed_plugins)
@@ -124,29 +127,38 @@ def build_setup(
 
 
 def load_setup(
-    data: bytes, source: str, gates: FeatureGates | None = None, shared_state: dict[str, Any] | None = None
+    data: bytes,
+    source: str,
+    gates: FeatureGates | None = None,
+    shared_state: dict[str, Any] | None = None,
+    plugins: PluginRegistry | None = None,
 ) -> SchedulerSetup:
     """Build profiles and plugins from YAML or JSON text. A Policy, or a ConfigMap with one, is converted first.
 
-    *source* is the name of *data* in error messages; see `build_setup` for *gates* and *shared_state*.
+    *source* is the name of *data* in error messages; see `build_setup` for the other arguments.
 
     Raises:
         ConfigError: the configuration is invalid; contains all errors.
     """
-    return _build_from_document(*parse_document(data, source), source, gates, shared_state)
+    return _build_from_document(*parse_document(data, source), source, gates, shared_state, plugins)
 
 
-def build_setup_from_document(document: object, source: str, gates: FeatureGates | None = None) -> SchedulerSetup:
+def build_setup_from_document(
+    document: object, source: str, gates: FeatureGates | None = None, plugins: PluginRegistry | None = None
+) -> SchedulerSetup:
     """Build profiles and plugins from a decoded document, such as the `config` of a recording; see `load_setup`.
 
     Raises:
         ConfigError: the configuration is invalid; contains all errors.
     """
-    return _build_from_document(*normalize(document), source, gates)
+    return _build_from_document(*normalize(document), source, gates, plugins=plugins)
 
 
 def build_setup_from_policy(
-    policy: policy_document.LoadedPolicy, gates: FeatureGates | None = None, shared_state: dict[str, Any] | None = None
+    policy: policy_document.LoadedPolicy,
+    gates: FeatureGates | None = None,
+    shared_state: dict[str, Any] | None = None,
+    plugins: PluginRegistry | None = None,
 ) -> SchedulerSetup:
     """Convert a Policy and build its profiles and plugins; see `load_setup`.
 
@@ -156,7 +168,7 @@ def build_setup_from_policy(
     Source: pkg/scheduler/factory.go, Configurator.createFromConfig (1.21).
     """
     conversion = convert_policy(policy.policy, policy.warnings)
-    setup = build_setup(conversion.configuration, gates, shared_state)
+    setup = build_setup(conversion.configuration, gates, shared_state, plugins)
     return replace(setup, warnings=(*conversion.warnings, *setup.warnings))
 
 
@@ -166,17 +178,18 @@ def _build_from_document(
     source: str,
     gates: FeatureGates | None,
     shared_state: dict[str, Any] | None = None,
+    plugins: PluginRegistry | None = None,
 ) -> SchedulerSetup:
     """Load a configuration or a Policy and build its plugins; raise the errors of both steps together."""
     if policy_document.is_policy_or_config_map(document):
         policy = policy_document.decode_document(document, source, errors)
-        return build_setup_from_policy(policy, gates, shared_state)
+        return build_setup_from_policy(policy, gates, shared_state, plugins)
     release = (gates or FeatureGates()).release
     try:
-        return build_setup(load.build_configuration(document, source, errors, release), gates, shared_state)
+        return build_setup(load.build_configuration(document, source, errors, release), gates, shared_state, plugins)
     except load.InvalidConfigurationError as load_error:
         try:
-            build_setup(load_error.configuration, gates)
+            build_setup(load_error.configuration, gates, plugins=plugins)
         except ConfigError as plugin_error:
             plugin_errors = drop_cascading_errors(plugin_error.errors, load_error.errors)
             raise ConfigError([*load_error.errors, *plugin_errors]) from load_error

@@ -2,9 +2,9 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from traceback import format_exception
 from typing import Any, TextIO
@@ -36,6 +36,7 @@ from extender.config.feature_gates_flag import parse_feature_gates, select_sched
 from extender.config.releases import find_release, parse_emulated_version
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.plugin_runner import PluginError
+from extender.framework.profile_builder import PluginRegistry
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,16 @@ class InputOptions:
         feature_gates: the values of `--feature-gates`.
         emulated_version: the value of `--emulated-version`; empty: the release of the API server, or the nearest one.
         override: whether a later object replaces an earlier object of the same kind and name.
+        document: the configuration as plain values, in place of a file.
+        plugins: more plugins than those of installed packages, by name.
     """
 
     config: str = ""
     feature_gates: Sequence[str] = ()
     emulated_version: str = ""
     override: bool = False
+    document: Mapping[str, Any] | None = None
+    plugins: PluginRegistry | None = None
 
     @property
     def emulated_versions(self) -> list[str]:
@@ -152,11 +157,13 @@ def read_inputs(
         InputError: a file or the configuration is invalid.
     """
     recording = read_recording(files, override=options.override)
+    if options.document is not None:
+        recording = replace(recording, config=options.document, config_location="config")
     gates = parse_gates_of_recorded_release(recording.kubernetes_version, options)
     if recording.skipped_kinds:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(recording.skipped_kinds.items()))
         write_note(f"skipped kinds that scheduling does not read: {kinds}")
-    setup = load_setup_for_recording(options.config, recording, gates, write_note)
+    setup = load_setup_for_recording(options.config, recording, gates, write_note, options.plugins)
     if note := describe_unused_groups(recording, setup.gates):
         write_note(note)
     return Cluster(convert_coscheduling_groups(recording, setup.gates), setup)
@@ -173,21 +180,25 @@ def warn_about_other_schedulers(
 
 
 def load_setup_for_recording(
-    config: str, recording: Recording, gates: FeatureGates, write_note: Callable[[str], None] = write_error
+    config: str,
+    recording: Recording,
+    gates: FeatureGates,
+    write_note: Callable[[str], None] = write_error,
+    plugins: PluginRegistry | None = None,
 ) -> wiring.SchedulerSetup:
     """Load the file *config*; without it, load the recording's configuration, or else the default configuration.
 
-    *write_note* is called with each warning about the configuration.
+    *write_note* is called with each warning about the configuration; see `wiring.build_setup` for *plugins*.
 
     Raises:
         InputError: the configuration cannot be read or is invalid.
     """
     if config:
-        return _write_warnings(read_setup(config, gates), write_note)
+        return _write_warnings(read_setup(config, gates, plugins), write_note)
     if recording.config is None:
-        return wiring.build_setup(gates=gates)
+        return wiring.build_setup(gates=gates, plugins=plugins)
     try:
-        setup = wiring.build_setup_from_document(recording.config, recording.config_location, gates)
+        setup = wiring.build_setup_from_document(recording.config, recording.config_location, gates, plugins)
     except ConfigError as error:
         raise add_file_to_errors(error, recording.config_location) from error
     return _write_warnings(setup, write_note)
@@ -198,15 +209,17 @@ def load_setup_from_file(file: str, gates: FeatureGates | None = None) -> wiring
     return _write_warnings(read_setup(file, gates), write_error)
 
 
-def read_setup(file: str, gates: FeatureGates | None = None) -> wiring.SchedulerSetup:
-    """Load the configuration in a file, or on standard input if *file* is `-`.
+def read_setup(
+    file: str, gates: FeatureGates | None = None, plugins: PluginRegistry | None = None
+) -> wiring.SchedulerSetup:
+    """Load the configuration in a file, or on standard input if *file* is `-`; see `wiring.build_setup` for *plugins*.
 
     Raises:
         InputError: the configuration cannot be read or is invalid.
     """
     name, data = read_text(file)
     try:
-        return wiring.load_setup(data, name, gates)
+        return wiring.load_setup(data, name, gates, plugins=plugins)
     except ConfigError as error:
         raise add_file_to_errors(error, name) from error
 

@@ -140,6 +140,27 @@ def load_valid_plugins() -> tuple[PluginRegistry, list[FieldError]]:
     return registry, [_make_error(entries, message) for (_, message), entries in entry_points_by_error.items()]
 
 
+def validate_plugins(*plugins: object) -> PluginRegistry:
+    """Validate plugins that no package has, and return their classes by name.
+
+    Each is a plugin class, or a function or class decorated with `filter_plugin`, `score_plugin` or `per_node_plugin`.
+
+    Raises:
+        ConfigError: a plugin is invalid.
+    """
+    errors: list[FieldError] = []
+    plugin_classes: dict[str, type[Any]] = {}
+    for decorated_plugin in plugins:
+        plugin: Any = unwrap_plugin(decorated_plugin)
+        error_messages = validate_plugin(plugin)
+        errors += [FieldError(f"plugin {getattr(plugin, 'name', plugin)}", message) for message in error_messages]
+        if not error_messages:
+            plugin_classes[plugin.name] = plugin
+    if errors:
+        raise ConfigError(errors)
+    return plugin_classes
+
+
 def find_installed_entry_points() -> Iterable[EntryPoint]:
     """Return the entry points of installed packages, sorted by name."""
     return sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry_point: entry_point.name)

@@ -1,12 +1,42 @@
 """The API for notebooks gives the answers of the commands, and leaves the cluster as it was."""
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
-from extender.notebook import InputError, read_cluster
+from extender.notebook import ConfigError, InputError, read_cluster
+from extender.plugin import NodeInfo, PluginArgs, Pod, per_node_plugin
 
 DEMO = str(Path(__file__).parents[2] / "docs" / "examples" / "demo" / "cluster.yaml")
+
+
+class SmallArgs(msgspec.Struct, frozen=True, rename="camel"):
+    max_cpu: int = 2000
+
+
+@per_node_plugin("SmallNodes", options=SmallArgs)
+class SmallNodes:
+    """A plugin of a notebook: no package has it."""
+
+    def __init__(self, args: PluginArgs[SmallArgs]) -> None:
+        self.max_cpu = args.options.max_cpu
+
+    def filter(self, _pod: Pod, node: NodeInfo) -> str | None:
+        return "node(s) are too large" if node.allocatable("cpu") > self.max_cpu else None
+
+
+def make_config(plugin: str, **args: int) -> dict[str, Any]:
+    profile = {
+        "plugins": {"multiPoint": {"enabled": [{"name": plugin}]}},
+        "pluginConfig": [{"name": plugin, "args": args}],
+    }
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [profile],
+    }
 
 
 def test_a_pod_is_explained() -> None:
@@ -56,3 +86,36 @@ def test_a_cluster_without_files_is_an_error_and_not_empty() -> None:
     with pytest.raises(InputError) as caught:
         read_cluster()
     assert str(caught.value) == "read_cluster: names no file; extender record -o cluster.json.gz writes one"
+
+
+def test_a_plugin_of_the_notebook_decides_if_the_configuration_enables_it() -> None:
+    pod = "shop/api-7f4b-g3ypl"
+    wide, narrow = (
+        read_cluster(DEMO, config=make_config("SmallNodes", maxCpu=max_cpu), plugins=[SmallNodes])
+        for max_cpu in (4000, 3000)
+    )
+    assert len(wide.explain(pod)["pods"][pod]["feasible"]) == 6
+    assert "6 node(s) are too large" in narrow.explain(pod)["pods"][pod]["message"]
+    placements = {placement["pod"]: placement["node"] for placement in narrow.simulate()["placements"]}
+    assert placements[pod] is None
+
+
+def test_a_plugin_of_the_notebook_may_be_enabled_by_a_file(tmp_path: Path) -> None:
+    config = tmp_path / "scheduler.yaml"
+    config.write_bytes(msgspec.json.encode(make_config("SmallNodes", maxCpu=3000)))
+    cluster = read_cluster(DEMO, config=config, plugins=[SmallNodes])
+    pod = "shop/api-7f4b-g3ypl"
+    assert "6 node(s) are too large" in cluster.explain(pod)["pods"][pod]["message"]
+
+
+def test_a_plugin_without_effect_has_a_note_and_an_invalid_one_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    read_cluster(DEMO, plugins=[SmallNodes])
+    note = 'note: plugin "SmallNodes" has no effect: the configuration does not enable it'
+    assert note in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="got the plain function"):
+        read_cluster(DEMO, plugins=[make_config])
+    with pytest.raises(InputError) as caught:
+        read_cluster(DEMO, config=make_config("SmallNode"), plugins=[SmallNodes])
+    assert 'config: profiles[0].plugins.multiPoint.enabled: PreFilterPlugin "SmallNode" does not exist' in str(
+        caught.value
+    )
