@@ -15,6 +15,12 @@
 {{- if and .Values.plugins.entryPoints (not .Values.plugins.modules) -}}
 {{- fail "plugins.entryPoints: needs plugins.modules, which is empty" -}}
 {{- end -}}
+{{- range $name, $place := .Values.plugins.entryPoints -}}
+{{- $module := splitList ":" $place | first -}}
+{{- if not (hasKey $.Values.plugins.modules $module) -}}
+{{- fail (printf "plugins.entryPoints.%s: plugins.modules has no module %s, only %s" $name $module (keys $.Values.plugins.modules | sortAlpha | join ", ")) -}}
+{{- end -}}
+{{- end -}}
 {{- range $value, $args := dict "scheduler.extraArgs" .Values.scheduler.extraArgs "kubeScheduler.extraArgs" .Values.kubeScheduler.extraArgs -}}
 {{- range $args -}}
 {{- if regexMatch "^--?feature-gates" . -}}
