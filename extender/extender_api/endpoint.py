@@ -97,6 +97,9 @@ class VerbEndpoint:
             code, log_fields["err"] = error.status, error.message
             # As after an error in the body: another replica may be ready, or less busy.
             raise HTTPException(code, error.message, _CLOSE if code >= 500 else None) from error
+        except MemoryError as error:
+            code, log_fields["err"] = 503, "not enough memory for this request"
+            raise HTTPException(code, log_fields["err"], _CLOSE) from error
         except _UnreadResponseError as error:
             code, log_fields["err"] = _CLIENT_CLOSED_REQUEST, str(error)
         except ClientDisconnect:

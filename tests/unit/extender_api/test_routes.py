@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from starlette.testclient import TestClient
@@ -142,6 +143,18 @@ def test_an_unexpected_exception_has_no_traceback_in_the_response() -> None:
     caller = make_client(health=Health(readiness_checks={"broken": broken}), raise_server_exceptions=False)
     response = caller.get("/readyz")
     assert (response.status_code, response.text) == (500, "internal error: LookupError\n")
+
+
+def test_a_request_without_enough_memory_is_rejected_without_a_traceback(
+    caller: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a process whose memory is limited by `ulimit -v`."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Verbs, "filter", Mock(side_effect=MemoryError))
+        response = caller.post("/filter", content=BODY)
+    assert (response.status_code, response.headers.get("connection")) == (503, "close")
+    assert response.text == "not enough memory for this request\n"
+    assert caller.post("/filter", content=BODY).json()["NodeNames"] == ["n1"]
 
 
 def test_health_endpoints_list_their_checks_if_verbose(caller: TestClient) -> None:
