@@ -28,6 +28,7 @@ PAIR_NAME: Final = "kube-scheduler"
 Source: apiserver/pkg/server/options/serving.go, SecureServingOptions.AddFlags (1.36).
 """
 
+_BEGIN_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 _LIFETIME: Final = timedelta(days=365)
 _CLOCK_SKEW: Final = timedelta(hours=1)
 _TLS_VERSIONS: Final = {
@@ -77,11 +78,14 @@ class ServingCertificate:
         """Load the files if they have changed; return whether they have. Open connections are not affected.
 
         Raises:
-            CertificateError: the new files are invalid; the old ones stay in use.
+            CertificateError: the new files are invalid, or the certificate has expired and the old one has not; the old
+                ones stay in use.
         """
         contents = _read_files(self._watched_files)
         if contents == self._file_contents and self._loaded_extra_cas is self._extra_cas:
             return False
+        if self.pair_files and _has_expired(contents[0]) and not _has_expired(self._file_contents[0]):
+            raise CertificateError(f"{self.pair_files[0]} has an expired certificate")
         self._load(contents)
         return True
 
@@ -128,11 +132,22 @@ def load_serving_certificate(settings: ServingOptions, client_ca_file: str = "")
     return ServingCertificate(settings, pair_files=pair_files, client_ca_file=ca_path)
 
 
+def _has_expired(pem: bytes) -> bool:
+    """Return whether the first certificate has expired; False if it cannot be read."""
+    try:
+        return x509.load_pem_x509_certificate(pem).not_valid_after_utc < datetime.now(UTC)
+    except ValueError:
+        return False
+
+
 def _parse_cas(pem: bytes, source: str) -> tuple[x509.Certificate, ...]:
     try:
-        return tuple(x509.load_pem_x509_certificates(pem))
+        cas = tuple(x509.load_pem_x509_certificates(pem))
     except ValueError as error:
         raise CertificateError(f"{source} is no certificate in PEM: {error}") from error
+    if len(cas) < pem.count(_BEGIN_CERTIFICATE):  # the parser ignores a certificate without its end
+        raise CertificateError(f"{source} ends in the middle of a certificate")
+    return cas
 
 
 def _trust_cas(context: ssl.SSLContext, cas: Sequence[x509.Certificate]) -> None:

@@ -6,6 +6,7 @@ import errno
 import os
 import socket
 import ssl
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,34 @@ def test_half_written_files_leave_the_old_certificate_in_use(tmp_path: Path) -> 
         certificate.refresh()
     pair(authority, tmp_path, "new")
     assert certificate.refresh() is True
+
+
+def test_an_expired_certificate_does_not_replace_a_valid_one(tmp_path: Path) -> None:
+    """A start with an expired certificate is allowed, as in kube-scheduler."""
+    old_pem, old_key = make_self_signed_pair(datetime.now(UTC) - timedelta(days=400))
+    settings = ServingOptions(cert_file=str(tmp_path / "tls.crt"), key_file=str(tmp_path / "tls.key"))
+    certificate_file, key_file = Path(settings.cert_file), Path(settings.key_file)
+    certificate_file.write_bytes(old_pem)
+    key_file.write_bytes(old_key)
+    certificate = load_serving_certificate(settings)
+    pair(trustme.CA(), tmp_path, "new")
+    assert certificate.refresh() is True
+    context = certificate.context
+    certificate_file.write_bytes(old_pem)
+    key_file.write_bytes(old_key)
+    with pytest.raises(CertificateError, match=r"has an expired certificate$"):
+        certificate.refresh()
+    assert certificate.context is context
+
+
+def test_half_written_client_cas_leave_the_old_ones_in_use(tmp_path: Path) -> None:
+    ca_file, pems = tmp_path / "ca.crt", [trustme.CA().cert_pem.bytes() for _ in range(2)]
+    ca_file.write_bytes(b"".join(pems))
+    certificate = load_serving_certificate(ServingOptions(), str(ca_file))
+    ca_file.write_bytes(b"".join(pems)[:-30])
+    with pytest.raises(CertificateError, match=rf"^{ca_file} ends in the middle of a certificate$"):
+        certificate.refresh()
+    assert len(certificate.client_cas) == 2
 
 
 def test_cas_that_are_trusted_during_a_refresh_of_another_thread_are_trusted_after_the_next_one(
