@@ -5,7 +5,7 @@ Kubernetes itself are written, without the copy of the manifest that `kubectl ap
 """
 
 import gzip
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
 import msgspec
@@ -60,18 +60,14 @@ def _iterate_items(recording: Recording, annotation_prefixes: tuple[str, ...]) -
 
 
 def _strip_annotations(obj: KubernetesObject, prefixes: tuple[str, ...]) -> KubernetesObject:
-    annotations = _select_annotations(obj.metadata.annotations, prefixes)
+    annotations = {
+        key: value
+        for key, value in obj.metadata.annotations.items()
+        if key != _LAST_APPLIED and (_is_of_kubernetes(key) or key.startswith(prefixes))
+    }
     if len(annotations) == len(obj.metadata.annotations):
         return obj
     return replace(obj, metadata=replace(obj.metadata, annotations=annotations))
-
-
-def _select_annotations(annotations: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
-    return {
-        key: value
-        for key, value in annotations.items()
-        if key != _LAST_APPLIED and (_is_of_kubernetes(key) or key.startswith(prefixes))
-    }
 
 
 def _is_of_kubernetes(key: str) -> bool:

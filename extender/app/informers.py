@@ -146,7 +146,13 @@ class Informers:
     def _deliver(self, deltas: Sequence[Delta[Any]]) -> None:
         for delta in deltas:
             try:
-                self._handle_delta(delta)
+                if delta.old is not None and delta.new is not None:
+                    self._event_handlers.on_update(delta.old, delta.new)
+                elif delta.new is not None:
+                    self._event_handlers.on_add(delta.new)
+                elif delta.old is not None:
+                    self._raw_objects.remove(delta.old)
+                    self._event_handlers.on_delete(delta.old)
             except ValueError as error:
                 fields = {"object": delta.new or delta.old, "err": error}
                 log.error("An object has an invalid value; its last valid state is used", extra=fields)  # noqa: TRY400
@@ -154,15 +160,6 @@ class Informers:
                 raise  # the process ends; otherwise it would place pods with a cache that lacks the change
             except Exception:
                 log.exception("cannot process a change", extra={"object": delta.new or delta.old})
-
-    def _handle_delta(self, delta: Delta[Any]) -> None:
-        if delta.old is not None and delta.new is not None:
-            self._event_handlers.on_update(delta.old, delta.new)
-        elif delta.new is not None:
-            self._event_handlers.on_add(delta.new)
-        elif delta.old is not None:
-            self._raw_objects.remove(delta.old)
-            self._event_handlers.on_delete(delta.old)
 
     async def run(self) -> None:
         """Run all informers until cancelled."""

@@ -159,7 +159,9 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
     informers_task = asyncio.create_task(_run_informers(cluster, setup), name="informers")
 
     async def apply_setup(new_setup: SchedulerSetup) -> None:
-        _check_reload(setup, new_setup)
+        if new_setup.configuration.client_connection != setup.configuration.client_connection:
+            raise ReloadError("a change of clientConnection requires a restart")
+        _check_groups(setup, new_setup)
         try:
             await cluster.informers.extend(new_setup, SYNC_TIMEOUT_SECONDS)
         except SyncTimeoutError as error:
@@ -234,12 +236,6 @@ def _make_live_app(options: ServeOptions, extender_service: ExtenderService) -> 
     app = new_app(extender_service)
     add_verbosity_route(app, make_verbosity_setter(options.setup.configuration, options.logs))
     return app
-
-
-def _check_reload(setup: SchedulerSetup, new_setup: SchedulerSetup) -> None:
-    if new_setup.configuration.client_connection != setup.configuration.client_connection:
-        raise ReloadError("a change of clientConnection requires a restart")
-    _check_groups(setup, new_setup)
 
 
 def _check_groups(setup: SchedulerSetup, new_setup: SchedulerSetup) -> None:

@@ -70,7 +70,7 @@ class _Sorter:
                 remaining_bad_pivots -= 1
             pivot, swaps = self._choose_pivot(start, end)
             if swaps == _MAX_SWAPS:
-                self._reverse(start, end)
+                self.indices[start:end] = self.indices[start:end][::-1]
                 pivot = end - 1 - (pivot - start)
             is_probably_sorted = is_balanced and is_partitioned and swaps in (0, _MAX_SWAPS)
             if is_probably_sorted and self._sort_by_few_shifts(start, end):
@@ -115,9 +115,6 @@ class _Sorter:
                 return
             self._swap(start + root, start + child)
             root = child
-
-    def _reverse(self, start: int, end: int) -> None:
-        self.indices[start:end] = self.indices[start:end][::-1]
 
     def _break_patterns(self, start: int, end: int) -> None:
         """Swap three elements in the middle with pseudo-random ones, which depend only on the length."""

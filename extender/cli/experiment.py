@@ -136,10 +136,9 @@ def experiment(
     """
     workers = Workers(jobs, scheduler_address)
     workers.validate("experiments")
-    _check_plans(plans, moves)
     seed_numbers = _parse_seeds(seeds)
     _check_variant(published)
-    _prepare_directories(plots, plans)
+    _prepare_directories(plots, plans, moves)
     policies, gpu_trace = _read_policies(policy), _read_variant(trace, published)
     _warn_about_pods_without_node(gpu_trace)
     tasks = list(product(policies, seed_numbers))
@@ -157,7 +156,8 @@ def experiment(
             _write_run(run, output, curve_file, is_first=not runs)
             runs.append(run)
             bar.show(len(runs), len(tasks))
-    _draw_plots(plots, runs)
+    for path in write_plots(runs, Path(plots)) if plots else ():
+        typer.echo(f"wrote {path}", err=True)
     if moves:
         _show_moves(gpu_trace if trace == STDIN else trace, tasks, moves, plans, workers)
 
@@ -221,12 +221,6 @@ def _finish_report(runs: Sequence[Run], total: int, output: ReportFormat, varian
         write_error(f"note: stopped after {len(runs)} of {total} runs; {advice}")
     if runs and output is ReportFormat.TABLE:
         typer.echo(format_report(runs, variant), nl=False)
-
-
-def _check_plans(directory: str, moves: float) -> None:
-    """Refuse a directory for plans if no moves are planned."""
-    if directory and not moves:
-        raise typer.BadParameter("needs --moves PERCENT", param_hint="--plans")
 
 
 def _show_moves(
@@ -357,8 +351,10 @@ def _read_variant(file: str, variant: str) -> Trace:
     return trace
 
 
-def _prepare_directories(plots: str, plans: str) -> None:
+def _prepare_directories(plots: str, plans: str, moves: float) -> None:
     """Check that plots can be drawn, and create the directories, before the runs start; no name is allowed."""
+    if plans and not moves:
+        raise typer.BadParameter("needs --moves PERCENT", param_hint="--plans")
     try:
         if plots:
             check_matplotlib()
@@ -374,12 +370,6 @@ def _make_directory(directory: str, flag: str) -> None:
         Path(directory).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise typer.BadParameter(f"{directory}: {error.strerror}", param_hint=flag) from error
-
-
-def _draw_plots(directory: str, runs: Sequence[Run]) -> None:
-    """Draw the plots and print their paths to standard error; no name draws none."""
-    for path in write_plots(runs, Path(directory)) if directory else ():
-        typer.echo(f"wrote {path}", err=True)
 
 
 def _parse_seeds(text: str) -> list[int]:

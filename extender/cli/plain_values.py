@@ -50,20 +50,16 @@ def set_plain_converters(command: Any) -> None:
     def get_plain_params(ctx: Any) -> list[Any]:
         params: list[Any] = get_params(ctx)
         for param in params:
-            _set_converter(param)
+            make_converter = getattr(param, "get_runtime_param", None)
+            has_type = hasattr(param, "type_descriptor")  # other versions of Typer have neither
+            is_set = isinstance(getattr(make_converter, "__self__", None), PlainValueConverter)
+            if make_converter is not None and has_type and not is_set:
+                param.get_runtime_param = PlainValueConverter(make_converter).get
         return params
 
     command.get_params = get_plain_params
     for subcommand in getattr(command, "commands", {}).values():
         set_plain_converters(subcommand)
-
-
-def _set_converter(param: Any) -> None:
-    make_converter = getattr(param, "get_runtime_param", None)
-    has_type = hasattr(param, "type_descriptor")  # other versions of Typer have neither
-    is_set = isinstance(getattr(make_converter, "__self__", None), PlainValueConverter)
-    if make_converter is not None and has_type and not is_set:
-        param.get_runtime_param = PlainValueConverter(make_converter).get
 
 
 def _convert(value: Any, annotation: Any) -> Any:

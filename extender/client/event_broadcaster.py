@@ -138,21 +138,17 @@ class EventBroadcaster:
         while True:
             while queue := sender.urgent or sender.deferrable:
                 enqueued_at, write = queue[0]
-                if queue is sender.deferrable and self._should_defer(enqueued_at):
+                if queue is sender.deferrable and (
+                    self.has_bindings_in_flight()
+                    and not self._draining
+                    and self.clock.monotonic() < enqueued_at + MAX_DEFER_SECONDS
+                ):
                     await asyncio.sleep(_POLL_SECONDS)
                     continue
                 await self._send(write)
                 queue.popleft()
             sender.wake_up.clear()
             await sender.wake_up.wait()
-
-    def _should_defer(self, enqueued_at: float) -> bool:
-        """Return whether the event of a binding from *enqueued_at* (monotonic seconds) must still wait."""
-        return (
-            self.has_bindings_in_flight()
-            and not self._draining
-            and self.clock.monotonic() < enqueued_at + MAX_DEFER_SECONDS
-        )
 
     async def _send(self, write: EventWrite) -> None:
         outcome_unknown = False

@@ -169,7 +169,8 @@ class _Decoder:
             )
             if value is _INVALID and _is_struct(element_type):
                 # A placeholder keeps the indices of later elements. Validation errors inside it are dropped later.
-                value = _make_placeholder(element_type)
+                has_required_field = any(field.required for field in msgspec.structs.fields(element_type))
+                value = _INVALID if has_required_field else element_type()
             if value is not _INVALID:
                 values.append(value)
         return values if get_origin(target) is list else tuple(values)
@@ -257,8 +258,3 @@ def _make_zero_value(target: Any) -> object:
     if _is_struct(target):
         return {}
     return target() if target in {str, bool, int, float} else None
-
-
-def _make_placeholder(target: type[msgspec.Struct]) -> object:
-    has_required_field = any(field.required for field in msgspec.structs.fields(target))
-    return _INVALID if has_required_field else target()

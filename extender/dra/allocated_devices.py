@@ -281,11 +281,6 @@ class AllocatedDevices:
             if not result.admin_access
         )
 
-    def _trim_log(self) -> None:
-        if len(self._changed_pools) > 2 * _MAX_LOG_LENGTH:
-            del self._changed_pools[:_MAX_LOG_LENGTH]
-            self._first_logged_version += _MAX_LOG_LENGTH
-
     def _add_counts(self, devices: Iterable[_AllocatedDevice], sign: int) -> None:
         for device, consumed_capacity in devices:
             self._changed_pools.append(device[:2])
@@ -295,15 +290,14 @@ class AllocatedDevices:
             if counts[device] <= 0:
                 del counts[device]
             if consumed_capacity:
-                self._add_capacity(device, consumed_capacity, sign)
-        self._trim_log()
-
-    def _add_capacity(self, device: DeviceId, consumed_capacity: Mapping[str, int], sign: int) -> None:
-        amounts = self._consumed_amounts.setdefault(device, {})
-        for name, amount in consumed_capacity.items():
-            amounts[name] = amounts.get(name, 0) + sign * amount
-        if sign < 0 and not any(amounts.values()):
-            del self._consumed_amounts[device]
+                amounts = self._consumed_amounts.setdefault(device, {})
+                for name, amount in consumed_capacity.items():
+                    amounts[name] = amounts.get(name, 0) + sign * amount
+                if sign < 0 and not any(amounts.values()):
+                    del self._consumed_amounts[device]
+        if len(self._changed_pools) > 2 * _MAX_LOG_LENGTH:
+            del self._changed_pools[:_MAX_LOG_LENGTH]
+            self._first_logged_version += _MAX_LOG_LENGTH
 
 
 def _is_at_least(resource_version: str, other_version: str) -> bool:

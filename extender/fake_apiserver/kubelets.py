@@ -64,7 +64,13 @@ class Kubelets:
             if not due_keys:
                 break
             for namespace, name in due_keys:
-                self._run_action(namespace, name, self._pending_actions.pop((namespace, name)).action)
+                match self._pending_actions.pop((namespace, name)).action:
+                    case "start":
+                        self.api.guaranteed_update(PODS, namespace, name, self._set_running)
+                    case "finish":
+                        self.api.guaranteed_update(PODS, namespace, name, self._set_succeeded)
+                    case _:
+                        self.api.delete_now(PODS, namespace, name)
         return min((action.due_time - now for action in self._pending_actions.values()), default=None)
 
     def _observe_changes(self, now: float) -> None:
@@ -117,22 +123,24 @@ class Kubelets:
                 return "finish", self.timing.job_seconds
         return "", 0.0
 
-    def _run_action(self, namespace: str, name: str, action: str) -> None:
-        match action:
-            case "start":
-                self.api.guaranteed_update(PODS, namespace, name, self._set_running)
-            case "finish":
-                self.api.guaranteed_update(PODS, namespace, name, self._set_succeeded)
-            case _:
-                self.api.delete_now(PODS, namespace, name)
-
     def _set_running(self, pod: Object) -> Object:
         now = format_time(self.api.clock.now())
         status = {
             **pod["status"],
             "phase": "Running",
             "startTime": now,
-            "containerStatuses": _make_container_statuses(pod, now),
+            "containerStatuses": [
+                {
+                    "name": container["name"],
+                    "image": container.get("image", ""),
+                    "imageID": "",
+                    "ready": True,
+                    "started": True,
+                    "restartCount": 0,
+                    "state": {"running": {"startedAt": now}},
+                }
+                for container in pod["spec"]["containers"]
+            ],
         }
         updated_pod = {**pod, "status": status}
         for condition_type in ("PodScheduled", "Initialized", "ContainersReady", "Ready"):
@@ -164,18 +172,3 @@ class Kubelets:
         condition_fields = {**condition, "message": "kubelet is posting ready status", "lastTransitionTime": now}
         updated_status = {**status, "conditions": [*conditions, {**condition_fields, "lastHeartbeatTime": now}]}
         self.api.guaranteed_update(NODES, "", node["metadata"]["name"], lambda node: {**node, "status": updated_status})
-
-
-def _make_container_statuses(pod: Object, now: str) -> list[Object]:
-    return [
-        {
-            "name": container["name"],
-            "image": container.get("image", ""),
-            "imageID": "",
-            "ready": True,
-            "started": True,
-            "restartCount": 0,
-            "state": {"running": {"startedAt": now}},
-        }
-        for container in pod["spec"]["containers"]
-    ]

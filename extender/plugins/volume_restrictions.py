@@ -67,7 +67,8 @@ class VolumeRestrictions:
             if _READ_WRITE_ONCE_POD in claim.spec.access_modes:
                 claim_names.add(name)
         conflicting_uses = sum(snapshot.is_pvc_used_by_pods(f"{pod.namespace}/{name}") for name in claim_names)
-        if not uses.disks and not _has_rbd(pod) and not conflicting_uses:
+        has_rbd = any(volume.rbd is not None for volume in pod.spec.volumes)  # even if it lists no monitors
+        if not (uses.disks or has_rbd or conflicting_uses):
             return SKIP
         return PreFilterResult(state=_PreFilterState(frozenset(claim_names), conflicting_uses))
 
@@ -138,11 +139,6 @@ class VolumeRestrictions:
                 EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, _is_schedulable_after_claim_added
             ),
         )
-
-
-def _has_rbd(pod: PodInfo) -> bool:
-    """Return whether the pod has an RBD volume. PreFilter does not skip such a pod, even if it lists no monitors."""
-    return any(volume.rbd is not None for volume in pod.spec.volumes)
 
 
 def _count_uses(assigned_pod: AssignedPodInfo, claim_names: frozenset[str]) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.arrays import IntArray
 from extender.config.releases import Release
 from extender.cycle.dry_run import DryRun, DryRunInputs
 from extender.cycle.plugin_runtime import PluginRuntime
@@ -115,7 +115,10 @@ def _find_candidates(
     """Return the candidates among *node_names*, by name. *proposed_victims* holds the proposed victims of each node."""
     candidates: dict[str, Candidate] = {}
     rows = inputs.snapshot.rows(node_names)
-    fits = _check_fit_without_victims(inputs, rows, proposed_victims)
+    batch = _make_batch(rows, proposed_victims)
+    dry_run = DryRun(inputs, rows, batch)
+    dry_run.remove_pods(np.arange(len(batch)))
+    fits = dry_run.run_filters(rows).fits
     fitting_indices = np.flatnonzero(fits)
     fitting_batch = _make_batch(rows[fitting_indices], [proposed_victims[index] for index in fitting_indices.tolist()])
     reduced_selection = select_victims(inputs, rows[fitting_indices], fitting_batch, budgets)
@@ -145,16 +148,6 @@ def _find_evictable_pods(pod: PodInfo, snapshot: Snapshot, name: str, uids: Sequ
 def _find_missing_uids(snapshot: Snapshot, name: str, uids: Sequence[str]) -> tuple[str, ...]:
     pods_on_node = snapshot.pods_on(name)
     return tuple(uid for uid in dict.fromkeys(uids) if uid not in pods_on_node)
-
-
-def _check_fit_without_victims(
-    inputs: DryRunInputs, rows: IntArray, proposed_victims: Sequence[Sequence[AssignedPodInfo]]
-) -> BoolArray:
-    """Return whether each of *rows* fits the preemptor without its proposed victims: bool, one entry per row."""
-    batch = _make_batch(rows, proposed_victims)
-    dry_run = DryRun(inputs, rows, batch)
-    dry_run.remove_pods(np.arange(len(batch)))
-    return dry_run.run_filters(rows).fits
 
 
 def _make_batch(rows: IntArray, proposed_victims: Sequence[Sequence[AssignedPodInfo]]) -> PodBatch:

@@ -170,13 +170,9 @@ class ConnectionAcceptor:
                 if len(self._open_connections) >= self._max_connections and not self._open_connections.make_room():
                     connection.close()
                     continue
-            self._start_set_up(connection)
-
-    def _start_set_up(self, connection: socket.socket) -> None:
-        """Set up *connection* in a task, which ends if the connection is closed before it is set up."""
-        open_connection = self._open_connections.add(connection.close)
-        task = self._start_task(self._set_up(connection, open_connection))
-        open_connection.abort = task.cancel
+            open_connection = self._open_connections.add(connection.close)
+            task = self._start_task(self._set_up(connection, open_connection))
+            open_connection.abort = task.cancel  # used if it is closed before it is set up
 
     async def _set_up(self, connection: socket.socket, open_connection: OpenConnection) -> None:
         """Create the transport and the protocol of *connection*; remove it if the TLS handshake fails."""

@@ -1,6 +1,6 @@
 """The FastAPI application with the pages: Cluster, Node, Waiting pods, Pod, and the search."""
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import cache
@@ -197,7 +197,10 @@ class Pages:
         """
         text = q.strip().lower()
         node_names = self._source.get_node_names() if text else {}
-        address = self._find_exactly(text, node_names)
+        keys = [key for key in node_names if text in {key, key.partition("/")[2]}]
+        paths = [f"/pods/{key}" for key in keys]
+        paths += [f"/nodes/{text}"] if text in self._source.get_snapshot().names else []
+        address = f"{PREFIX}{quote(paths[0])}" if len(paths) == 1 else ""
         if address:
             return RedirectResponse(address, 303)
         nodes = [name for name in self._source.get_snapshot().names if text in name] if text else []
@@ -205,13 +208,6 @@ class Pages:
         pods.sort(key=lambda pod: bool(pod[1]))  # pods that wait are first
         hits = {"nodes": nodes[:_MAX_HITS], "pods": dict(pods[:_MAX_HITS])}
         return self.render("search.html", query=q.strip(), hits=hits, node_count=len(nodes), pod_count=len(pods))
-
-    def _find_exactly(self, text: str, pod_keys: Iterable[str]) -> str:
-        """Return the address of the only pod or node with exactly this name; empty without one."""
-        keys = [key for key in pod_keys if text in {key, key.partition("/")[2]}]
-        paths = [f"/pods/{key}" for key in keys]
-        paths += [f"/nodes/{text}"] if text in self._source.get_snapshot().names else []
-        return f"{PREFIX}{quote(paths[0])}" if len(paths) == 1 else ""
 
     def make_live_handler(
         self, template: str, make_document: Callable[[], LiveDocument]

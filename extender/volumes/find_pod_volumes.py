@@ -160,7 +160,8 @@ def check_node_affinity(
     driver = find_in_tree_driver(volume.spec)
     if driver is None or not driver.migrated:
         return NodeAffinityResult(matches, no_nodes)
-    migrated_mask = _make_node_mask(nodes, volume_index.find_nodes_with_migrated_driver(nodes.snapshot, driver.name))
+    rows = nodes.snapshot.rows(volume_index.find_nodes_with_migrated_driver(nodes.snapshot, driver.name))
+    migrated_mask = nodes.take(make_mask(rows[rows >= 0], len(nodes.snapshot)))
     if not migrated_mask.any():
         return NodeAffinityResult(matches, no_nodes)
     try:
@@ -171,11 +172,6 @@ def check_node_affinity(
     compiled_selector = None if selector is None else compile_volume_node_selector(selector)
     translated_matches = make_mask(topology.match_node_selector(compiled_selector), len(nodes))
     return NodeAffinityResult(np.where(migrated_mask, translated_matches, matches), no_nodes)
-
-
-def _make_node_mask(nodes: NodeView, names: Sequence[str]) -> BoolArray:
-    rows = nodes.snapshot.rows(names)
-    return nodes.take(make_mask(rows[rows >= 0], len(nodes.snapshot)))
 
 
 # -- unbound claims with delayed binding

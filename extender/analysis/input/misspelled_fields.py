@@ -70,16 +70,11 @@ def _find_similar_field(kind: type[msgspec.Struct], name: str) -> str:
 def _find_deeper_field(kind: type[msgspec.Struct], name: str) -> str:
     """Return the path of the field *name* in an object that is a field of *kind*; empty if there is none."""
     for field in msgspec.structs.fields(kind):
-        field_type = _find_object(field.type)
+        parts = get_args(field.type) if isinstance(field.type, UnionType) else (field.type,)
+        field_type = next((part for part in parts if isinstance(part, type) and issubclass(part, msgspec.Struct)), None)
         if field_type is not None and name in _get_field_types(field_type):
             return f"{field.encode_name}.{name}"
     return ""
-
-
-def _find_object(field_type: Any) -> type[msgspec.Struct] | None:
-    """Return the type of a field that is one object; None for lists and other values."""
-    parts = get_args(field_type) if isinstance(field_type, UnionType) else (field_type,)
-    return next((part for part in parts if isinstance(part, type) and issubclass(part, msgspec.Struct)), None)
 
 
 @cache

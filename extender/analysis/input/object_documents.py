@@ -227,7 +227,8 @@ class _EntryReader:
         if items is None:
             yield self._make_error(position, "items: want a list of objects")
             return
-        item_kind_and_version = _get_item_kind_and_version(kind, version)
+        # The items of a NodeList are Nodes, also without their kind.
+        item_kind_and_version = (kind.removesuffix("List"), version) if kind != "List" else ("", "")
         for index, item in enumerate(items):
             item_position = f"{position}.items[{index}]" if position else f"items[{index}]"
             if isinstance(item, LocatedMapping):
@@ -329,8 +330,3 @@ def _list_items(items: msgspec.Raw | Any) -> list[Any] | None:
 
 def _are_texts(values: Any, container: type[list[Any]] | type[dict[Any, Any]]) -> bool:
     return isinstance(values, container) and all(isinstance(value, str) for value in values)
-
-
-def _get_item_kind_and_version(kind: str, version: str) -> tuple[str, str]:
-    """Return the default kind and version of the items of a List. For example, items of a NodeList are Nodes."""
-    return (kind.removesuffix("List"), version) if kind != "List" else ("", "")

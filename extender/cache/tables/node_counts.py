@@ -72,7 +72,11 @@ class NodeCounts:
     def add(self, row: int, amount: int, nodes: NodeTable) -> None:
         """Add *amount*, which may be negative, to the number of pods on *row*."""
         if isinstance(self.row_counts, dict):
-            self._add_to_mapping(self.row_counts, row, amount, nodes)
+            count = self.row_counts.pop(row, 0) + amount
+            if count:
+                self.row_counts[row] = count
+            if len(self.row_counts) * _SPARSE_RATIO > nodes.columns.capacity:
+                self.row_counts = _make_array(self.row_counts, nodes.columns.capacity)
         else:
             if row >= len(self.row_counts):
                 self.row_counts = widen(self.row_counts, nodes.columns.capacity)
@@ -85,13 +89,6 @@ class NodeCounts:
             if value_id >= len(counts):
                 self.domain_counts[key] = widen(counts, int(value_id) * 2 + 1)
             self.domain_counts[key][value_id] += amount
-
-    def _add_to_mapping(self, row_counts: dict[int, int], row: int, amount: int, nodes: NodeTable) -> None:
-        count = row_counts.pop(row, 0) + amount
-        if count:
-            row_counts[row] = count
-        if len(row_counts) * _SPARSE_RATIO > nodes.columns.capacity:
-            self.row_counts = _make_array(row_counts, nodes.columns.capacity)
 
     def get_by_row(self, nodes: NodeTable) -> IntArray:
         """Return the counts of all nodes: int64, shape (number of nodes,)."""

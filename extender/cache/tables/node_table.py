@@ -212,15 +212,12 @@ class NodeTable:
                 self.images.remove(row, self.objects[row])
                 self.images.add(row, node)
             self.objects[row] = node
-        self._add_label_keys(node)
-        self._write_row(row, node)
-        return row
-
-    def _add_label_keys(self, node: Node) -> None:
         self._label_keys.update(node.metadata.labels)
         if len(self._label_keys) > self._max_label_keys:
             self._label_keys = {key for each in self.objects for key in each.metadata.labels}
             self._max_label_keys = 2 * len(self._label_keys) + _MAX_UNUSED_LABEL_KEYS
+        self._write_row(row, node)
+        return row
 
     def replace_object(self, row: int, node: Node) -> None:
         """Replace the object of *row* after a heartbeat, which changes no column: see `is_heartbeat`."""
@@ -256,7 +253,10 @@ class NodeTable:
         columns.get_writable("unschedulable")[row] = node.spec.unschedulable
         self._write_set_ids(row, node)
         for key in self._label_columns:
-            self._write_label(key, row, node)
+            value = node.metadata.labels.get(key)
+            value_id = ABSENT if value is None else self.symbols.get_label_values(key).intern(value)
+            if self.get_label_column(key)[row] != value_id:
+                self._get_writable_label_column(key)[row] = value_id
 
     def _write_set_ids(self, row: int, node: Node) -> None:
         symbols, columns = self.symbols, self.columns
@@ -312,7 +312,11 @@ class NodeTable:
         """Return the column of node label *key* with spare rows: ids of its label values, or `ABSENT`."""
         column = self._label_columns.get(key)
         if column is None and key not in self._label_keys:
-            return self._get_absent_column()
+            # The rules of one pod may name a thousand labels that no node has.
+            if len(self._absent_column) < self.columns.capacity:
+                self._absent_column = np.full(self.columns.capacity, ABSENT, dtype=np.int64)
+                self._absent_column.setflags(write=False)
+            return self._absent_column
         if column is None or len(column) < self.columns.capacity:
             column = np.full(self.columns.capacity, ABSENT, dtype=np.int64)
             values = self.symbols.get_label_values(key)
@@ -328,22 +332,9 @@ class NodeTable:
             self._owned_label_columns.add(key)
         return column
 
-    def _get_absent_column(self) -> NDArray[np.int64]:
-        """Return the column of a label that no node has. The rules of one pod may name a thousand such labels."""
-        if len(self._absent_column) < self.columns.capacity:
-            self._absent_column = np.full(self.columns.capacity, ABSENT, dtype=np.int64)
-            self._absent_column.setflags(write=False)
-        return self._absent_column
-
     def _get_writable_label_column(self, key: str) -> NDArray[np.int64]:
         column = self.get_label_column(key)
         if key not in self._owned_label_columns:
             column = self._label_columns[key] = column.copy()
             self._owned_label_columns.add(key)
         return column
-
-    def _write_label(self, key: str, row: int, node: Node) -> None:
-        value = node.metadata.labels.get(key)
-        value_id = ABSENT if value is None else self.symbols.get_label_values(key).intern(value)
-        if self.get_label_column(key)[row] != value_id:
-            self._get_writable_label_column(key)[row] = value_id

@@ -64,7 +64,10 @@ class ResultFile(Generic[T]):
         except msgspec.DecodeError as error:
             raise self._make_error("holds no results of this command; name another file") from error
         if inputs != self._inputs:
-            self._refuse(inputs)
+            if inputs.keys() != self._inputs.keys():
+                raise self._make_error("holds no results of this command; name another file")
+            names = ", ".join(name for name, digest in self._inputs.items() if inputs[name] != digest)
+            raise self._make_error(f"holds the results of other inputs: {names}; delete it, or name another file")
         try:
             finished = [self._decode(line) for line in lines]
         except (msgspec.DecodeError, KeyError, TypeError) as error:
@@ -90,12 +93,6 @@ class ResultFile(Generic[T]):
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
-
-    def _refuse(self, inputs: Mapping[str, str]) -> None:
-        if inputs.keys() != self._inputs.keys():
-            raise self._make_error("holds no results of this command; name another file")
-        names = ", ".join(name for name, digest in self._inputs.items() if inputs[name] != digest)
-        raise self._make_error(f"holds the results of other inputs: {names}; delete it, or name another file")
 
     def _make_error(self, message: str) -> InputError:
         return make_input_error(str(self._path), message)

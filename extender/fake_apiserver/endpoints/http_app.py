@@ -61,7 +61,8 @@ class HttpApp:
         try:
             response = await self._handle(request)
         except StatusError as error:
-            response = _make_error_response(error)
+            headers = {"Retry-After": str(error.retry_after)} if error.retry_after else None
+            response = _make_json_response(error.status, error.code, headers)
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001  every request gets a response
@@ -156,8 +157,3 @@ def _get_raw_path(request: Request) -> str:
 
 def _make_json_response(content: Object, code: int = 200, headers: dict[str, str] | None = None) -> Response:
     return Response(msgspec.json.encode(content), code, headers, "application/json")
-
-
-def _make_error_response(error: StatusError) -> Response:
-    headers = {"Retry-After": str(error.retry_after)} if error.retry_after else None
-    return _make_json_response(error.status, error.code, headers)

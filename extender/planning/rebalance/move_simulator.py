@@ -204,7 +204,9 @@ class MoveSimulator:
         if obstacle:
             return obstacle
         mark = self.mark()
-        self._count_disruption(pod)
+        remaining = self._disruptions.save()
+        self._undo_steps.append(lambda: self._disruptions.restore(remaining))
+        self._disruptions.count_disruption(pod)
         replacement = self.take_away(pod)
         waiting = self._list_waiting() if settles else []
         equal_nodes, placed, attempt = self._place_all(
@@ -256,11 +258,6 @@ class MoveSimulator:
     def find_assigned_pod(self, key: str) -> AssignedPodInfo | None:
         """Return the pod `namespace/name` on its node, or None."""
         return next((pod for pod in self.cache.assigned_pods.values() if pod.key == key), None)
-
-    def _count_disruption(self, pod: AssignedPodInfo) -> None:
-        remaining = self._disruptions.save()
-        self._undo_steps.append(lambda: self._disruptions.restore(remaining))
-        self._disruptions.count_disruption(pod)
 
     def _list_waiting(self) -> list[Pod]:
         """Return the waiting pods without a node. A pod that was placed and evicted since does not wait any more."""

@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 
-from extender.api.kinds.devices import ResourceClaim
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import IntArray
 from extender.dra.allocator import NodeAllocation
@@ -41,15 +40,11 @@ def _score_allocation(state_data: StateData, node_allocation: NodeAllocation) ->
             allocated_requests = {result.request for result in allocation.devices.results}
         else:
             allocated_requests = {result.request.qualified_name for result in next(device_results)}
-        total += _score_claim(claim, allocated_requests)
+        total += sum(
+            _FIRST_SUBREQUEST_SCORE - index
+            for request in claim.spec.devices.requests
+            if request.exactly is None
+            for index, subrequest in enumerate(request.first_available)
+            if f"{request.name}/{subrequest.name}" in allocated_requests
+        )
     return total
-
-
-def _score_claim(claim: ResourceClaim, allocated_requests: set[str]) -> int:
-    return sum(
-        _FIRST_SUBREQUEST_SCORE - index
-        for request in claim.spec.devices.requests
-        if request.exactly is None
-        for index, subrequest in enumerate(request.first_available)
-        if f"{request.name}/{subrequest.name}" in allocated_requests
-    )
