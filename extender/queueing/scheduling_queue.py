@@ -96,6 +96,11 @@ class SchedulingQueue:
         """Return the entity that has the pod *key*."""
         return self._queues.get(key)
 
+    def get_backoff_seconds(self, key: str, now: float) -> float:
+        """Return the seconds until the backoff of the queued pod *key*, or of its group, ends; 0 if it has ended."""
+        entity = self._find_entity(key)
+        return 0.0 if entity is None else max(0.0, self._queues.backoff_q.get_backoff_expiration(entity) - now)
+
     # -- add, update and delete
 
     def add(self, pod_info: PodInfo, now: float) -> None:

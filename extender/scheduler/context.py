@@ -72,7 +72,8 @@ class SchedulerContext:
         pre_bind_cancel_functions: for each pod in PreBind, the function that cancels its binding, by pod uid.
         tasks: the bindings, evictions and status writes in progress; they finish before the process ends.
         status_writes: the unfinished writes of conditions, by pod uid.
-        status_retries: the waits before the retries of these writes; they are cancelled when the process ends.
+        status_retries: the waits before the retries of these writes and of failed evictions; they are cancelled when
+            the process ends.
         check_node_freshness: the function that returns why the cached node may be out of date; empty if it is current.
             No pod is bound to a node that may be out of date.
         attempt_history: the last attempts, for pages.

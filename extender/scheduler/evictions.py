@@ -20,7 +20,7 @@ from extender.framework.status import SUCCESS, error_status
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.preemption.plan import Candidate, GroupPreemptionPlan, PreemptionPlan
 from extender.scheduler.api_writer import PodEvent
-from extender.scheduler.context import SchedulerContext, log, run_in_background
+from extender.scheduler.context import SchedulerContext, log, run_in_background, start_task
 from extender.scheduler.status_patches import make_delete_call, make_disruption_target_patch, make_nomination_patch
 from extender.scheduler.status_writer import call_with_retries, write_pod_status
 
@@ -130,6 +130,19 @@ def _activate_pods(context: SchedulerContext, pods: Iterable[Pod]) -> None:
     pending_pods = [pod for pod in cached_pods if pod is not None]
     context.queue.activate(pending_pods, context.clock.monotonic())
     context.wake()
+
+
+async def _activate_after_backoff(context: SchedulerContext, pods: Iterable[Pod]) -> None:
+    """Activate those of *pods* that are not attempted again before their backoff ends.
+
+    kube-scheduler activates them at once. As long as the API server rejects an eviction, it repeats it without a pause.
+    """
+    queue = context.queue
+    queued_pods = [(pod, queued_pod) for pod in pods if (queued_pod := queue.get_pod(pod.key)) is not None]
+    attempts = {pod.key: queued_pod.attempts for pod, queued_pod in queued_pods}
+    await context.sleep(max((queue.get_backoff_seconds(key, context.clock.monotonic()) for key in attempts), default=0))
+    queued_pods = [(pod, queued_pod) for pod, _ in queued_pods if (queued_pod := queue.get_pod(pod.key)) is not None]
+    _activate_pods(context, [pod for pod, queued_pod in queued_pods if queued_pod.attempts == attempts[pod.key]])
 
 
 async def evict_now(context: SchedulerContext, preemptor: Preemptor, plan: EvictionPlan) -> str:
@@ -270,7 +283,10 @@ async def _evict_all(
         context.metrics.observe_evictions(preemptor.kind, result, seconds)
     else:
         context.metrics.observe_evictions(preemptor.kind, "success", 0.0)
-    if result == "error" or (release.activates_without_deletion and not deletes_last_victim):
+    if result == "error":
+        start_task(context.status_retries, _activate_after_backoff(context, preemptor.pods))
+        return
+    if release.activates_without_deletion and not deletes_last_victim:
         _activate_pods(context, preemptor.pods)
         return
     # kube-scheduler does not retry, so it loses an event that occurred while the preemptor was gated.

@@ -117,3 +117,15 @@ def test_a_pod_that_an_event_lets_pass_has_missed_no_event() -> None:
     harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 200)
     assert harness.queue_of(WEB) == "active"
     assert queued_pod.event_while_gated == ""
+
+
+def test_the_backoff_of_a_queued_pod_grows_with_its_failures() -> None:
+    """A pod in flight, and one that was never rejected, do not back off."""
+    harness = QueueHarness()
+    assert harness.queue.get_backoff_seconds(WEB.key, 100) == 0
+    queued_pod = harness.add_and_reject(WEB, "NodeAdd")
+    failed_at = queued_pod.timestamp
+    assert harness.queue.get_backoff_seconds(WEB.key, failed_at) == 1
+    queued_pod.unschedulable_count = 3
+    assert harness.queue.get_backoff_seconds(WEB.key, failed_at) == 4
+    assert harness.queue.get_backoff_seconds(WEB.key, failed_at + 5) == 0

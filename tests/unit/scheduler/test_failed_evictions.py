@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.client.errors import ServerError
+from extender.client.errors import ApiError, ServerError
 from extender.scheduler.status_patches import make_nomination_patch
 from extender.scheduler.status_writer import write_pod_status
 from tests.build import make_pod
@@ -34,6 +34,54 @@ def test_no_victim_is_evicted_after_a_failure(monkeypatch: pytest.MonkeyPatch, i
     harness.attempt()
 
     assert [api_call.name for api_call in harness.api.calls_to("delete")] == ["fast"]
+
+
+def test_a_preemptor_backs_off_while_the_api_server_rejects_its_evictions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An admission webhook may protect a victim for a long time. The backoff is 1, 2 and 4 seconds.
+
+    Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.calculateBackoffDuration (1.37).
+    """
+    harness, _ = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
+    harness.api.errors["delete"] = [ApiError("admission webhook denied the request")] * 4
+    times: list[float] = []
+    call = harness.api.call
+
+    async def record_time(api_call: Any, *arguments: Any) -> None:
+        if api_call.verb == "delete":
+            times.append(harness.clock.seconds)
+        await call(api_call, *arguments)
+
+    monkeypatch.setattr(harness.api, "call", record_time)
+    for _ in range(4):
+        harness.attempt()
+
+    assert times == [1000, 1001, 1003, 1007]
+    assert harness.queue_of("high") == "active"
+
+
+def test_a_preemptor_that_was_attempted_again_is_activated_after_its_last_backoff_only() -> None:
+    """Each attempt ends with one activation. Otherwise attempts after events would add up."""
+    harness, preemptor = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
+    harness.api.errors["delete"] = [ApiError("admission webhook denied the request")] * 2
+    delays: list[float] = []
+
+    async def attempt_during_first_delay(seconds: float) -> None:
+        delays.append(seconds)
+        if len(delays) > 1:
+            await asyncio.Event().wait()
+        harness.queue.activate([preemptor], harness.clock.seconds)
+        await harness.scheduler.schedule_one()
+
+    async def test() -> None:
+        harness.context.sleep = attempt_during_first_delay
+        await harness.scheduler.schedule_one()
+        for _ in range(50):
+            await asyncio.sleep(0)
+
+    asyncio.run(test())
+
+    assert delays == [1, 2]
+    assert harness.queue_of("high") == "unschedulable"
 
 
 def test_a_cleared_nomination_does_not_overwrite_a_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
