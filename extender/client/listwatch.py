@@ -81,7 +81,8 @@ class ObjectList(Generic[T]):
     Attributes:
         resource_version: the resource version of the list; a watch starts there.
         items: the objects, by key.
-        unreadable_count: the number of objects that were left out because our types cannot represent them.
+        unreadable_count: the number of objects that were left out because our types cannot represent them, or because
+            they have no name.
     """
 
     resource_version: str
@@ -193,6 +194,9 @@ async def _list_pages(transport: Transport, list_watch: ListWatch[T], limit: int
                 await asyncio.sleep(0)  # the next request is sent now, and served while this page is decoded
             page_items, page_unreadable_count = _decode_page(body, list_watch)
             for item in page_items:
+                if not item.metadata.name:  # of an empty object, or of null
+                    unreadable_count += 1
+                    continue
                 shared_item = item
                 if list_watch.deduplicate is not None:
                     shared_item, owner = list_watch.deduplicate(item)

@@ -188,6 +188,8 @@ def _decode_event(line: bytes, list_watch: ListWatch[T]) -> WatchEvent[T]:
 
 
 def _make_event(event_type: EventType, item: T, list_watch: ListWatch[T]) -> WatchEvent[T]:
+    if not item.metadata.name:  # of an empty object, or of null
+        raise InvalidResponseError(f"an event of a watch of {list_watch.kind.__name__} has an object without a name")
     shared_item = item if list_watch.deduplicate is None else list_watch.deduplicate(item)[0]
     return WatchEvent(event_type, item.metadata.resource_version, item.metadata.key, shared_item)
 

@@ -151,6 +151,12 @@ def test_an_object_that_cannot_be_decoded_is_left_out_and_counted() -> None:
     assert (list(found.items), found.unreadable_count) == (["ns/a", "ns/b"], 1)
 
 
+def test_an_object_without_a_name_is_left_out_and_counted() -> None:
+    """As a node, pods would be bound to it."""
+    found, _ = list_pods(list_reply(5, make_pod("a", 1), {}))
+    assert (list(found.items), found.unreadable_count) == (["ns/a"], 1)
+
+
 def test_an_object_that_is_nested_too_deeply_is_left_out_and_counted() -> None:
     """The API server allows 10,000 levels. One claim of any user stopped the list of all claims."""
     claims = [{"metadata": {"name": name, "namespace": "ns", "resourceVersion": "1"}} for name in "abc"]
