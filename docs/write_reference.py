@@ -368,6 +368,7 @@ the release or the feature gate that a metric needs.
         about,
         "## Verbs (`serve`)\n\n" + render_table(head, verbs),
         "## Cache (`serve` and `schedule`)\n\n" + render_table(head, list_families([STALENESS_FAMILY])),
+        "## Changed files (`serve`)\n\n" + render_table(head, list_families(process_families.RELOAD_FAMILIES)),
         "## Plugins (`serve` and `schedule`)\n\n"
         + render_table(head, list_families(scheduler_families.PLUGIN_FAMILIES)),
         "## Scheduling (`schedule`)\n\n" + render_table(head, list_families(scheduler_families.SCHEDULER_FAMILIES)),

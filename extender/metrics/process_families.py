@@ -181,8 +181,8 @@ class HealthMetrics:
         self._families.reset()
 
 
-_RELOAD_FAMILIES: Final = (
-    counter("extender_reloads", "Reloads of the configuration or the certificate, by result.", ("what", "result"),
+RELOAD_FAMILIES: Final = (
+    counter("extender_reloads_total", "Reloads of the configuration or the certificate, by result.", ("what", "result"),
             stability=Stability.NONE),
     gauge("extender_last_reload_successful", "Whether the last reload succeeded.", ("what",),
           stability=Stability.NONE),
@@ -195,17 +195,17 @@ class ReloadMetrics:
     """Metrics of files that are reloaded while the process runs; the load at the start counts as successful."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._families = MetricFamilies(registry, _RELOAD_FAMILIES)
+        self._families = MetricFamilies(registry, RELOAD_FAMILIES)
 
     def register_source(self, source: str) -> None:
         """Expose the metrics of a reloaded source; its load at the start counts as successful."""
         for result in ("success", "failure"):
-            self._families.get_child("extender_reloads", source, result)
+            self._families.get_child("extender_reloads_total", source, result)
         self._set_state(source, succeeded=True)
 
     def observe_reload(self, source: str, *, succeeded: bool) -> None:
         """Observe a reload of a source."""
-        self._families.increment("extender_reloads", source, "success" if succeeded else "failure")
+        self._families.increment("extender_reloads_total", source, "success" if succeeded else "failure")
         self._set_state(source, succeeded=succeeded)
 
     def _set_state(self, source: str, *, succeeded: bool) -> None:

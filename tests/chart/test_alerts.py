@@ -52,6 +52,20 @@ def test_rules_are_well_formed(tmp_path: Path, mode: str) -> None:
     run_promtool(render_rule_groups(tmp_path, mode), tmp_path, "check", "rules", "rules.yaml")
 
 
+def test_the_reference_has_each_metric_of_alerts_dashboard_and_pages() -> None:
+    docs = CHART.parent / "docs"
+    files = [CHART / "files" / "alerts.yaml", CHART / "files" / "dashboard.json", CHART / "README.md"]
+    files += [docs / "operations.md", docs / "plugins.md", *(docs / "start").glob("*.md")]
+    text = "".join(file.read_text() for file in files)
+    names = {
+        re.sub(r"_(bucket|count|sum)$", "", name)
+        for name in re.findall(r"\b(?:scheduler|extender)_[a-z_]+(?=[{`\[])", text)
+    }
+    reference = (docs / "reference" / "metrics.md").read_text()
+    assert {name for name in names if f"`{name}`" not in reference} == set()
+    assert len(names) > 20
+
+
 def test_alerts_and_dashboard_name_metrics_that_exist() -> None:
     text = "".join((CHART / "files" / name).read_text() for name in ("alerts.yaml", "dashboard.json"))
     metric_names = set(re.findall(r"\b(?:scheduler|extender)_[a-z_]+(?=\{)", text))
