@@ -24,6 +24,7 @@ from extender.cache.pod_groups import get_pod_group_key
 from extender.config.did_you_mean import did_you_mean
 from extender.ui.cluster_document import make_node_document
 from extender.ui.group_view import make_group_view
+from extender.ui.json_response import make_json_response
 from extender.ui.live_feed import ChangeFeed
 from extender.ui.page_source import PageSource
 from extender.ui.pod_view import make_pod_view
@@ -146,10 +147,10 @@ class Pages:
                 change_version=source.get_version(),
             )
 
-    async def get_cluster_document(self) -> Response:
+    async def get_cluster_document(self, request: Request) -> Response:
         """Return the document of the page Cluster."""
         with self.measure():
-            return Response(self._source.get_cluster_document(), media_type="application/json")
+            return make_json_response(request, self._source.get_cluster_document())
 
     async def show_node(self, name: str) -> Response:
         """Show one node."""
@@ -182,13 +183,11 @@ class Pages:
             raise HTTPException(404, f"There is no pod group {key}.")
         return self.render("group.html", group=group)
 
-    async def get_pod_document(self, namespace: str, name: str) -> Response:
+    async def get_pod_document(self, request: Request, namespace: str, name: str) -> Response:
         """Return what `extender explain -o json` prints for a pod."""
         pod, report = self._source.explain(f"{namespace}/{name}")
-        return Response(
-            msgspec.json.encode(make_answer(AnswerKind.EXPLANATION, {"pods": {pod.key: report.to_values()}})) + b"\n",
-            media_type="application/json",
-        )
+        values = make_answer(AnswerKind.EXPLANATION, {"pods": {pod.key: report.to_values()}})
+        return make_json_response(request, msgspec.json.encode(values) + b"\n")
 
     async def search(self, q: str = "") -> Response:
         """Show the nodes and the pods whose names contain a text, first the pods that wait.

@@ -20,6 +20,7 @@ from extender.config.errors import ConfigError
 from extender.planning.scenario import ScenarioError
 from extender.planning.what_if_report import make_what_if_values
 from extender.ui.cluster_document import TAINTS_KEY, make_groups
+from extender.ui.json_response import make_json_response
 from extender.ui.page_source import PageSource
 from extender.ui.what_if.answer_view import make_answer_view
 from extender.ui.what_if.answers import Answer, BusyError, Report, WhatIfAnswers
@@ -115,7 +116,7 @@ class WhatIfPage:
         else:
             values = {"outcome": make_answer(AnswerKind.WHAT_IF, make_what_if_values(answer.outcome)), **answer.maps}
             content, status = msgspec.json.encode(make_value_visible(values)), 200
-        return Response(content, status, media_type="application/json", headers={"Cache-Control": "no-store"})
+        return make_json_response(request, content, status)
 
     async def _answer(self, question: Question, report: Report = lambda _: None) -> Answer:
         try:
