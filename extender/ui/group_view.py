@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from extender.analysis.pod_group_outcome import PodGroupOutcome
 from extender.analysis.text_table import format_count
 from extender.api.kinds.pod_group import PodGroup
 from extender.cache.pod_groups import PodGroupMembers
 from extender.ui.page_source import PageSource
+
+MAX_MEMBERS: Final = 500
+"""The limits of the placed members and of the pending members on the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,8 @@ class GroupView:
         headline: one sentence about the state: what the gang lacks.
         message: the message of the group; empty if it can be scheduled.
         topology_keys: the label keys of its topology constraints.
-        members: the placed members, then the pending members by name.
+        members: the shown members: those that are placed, then those that are pending, by name.
+        omitted_count: the number of members that are not shown.
         shortfall_lines: what a waiting group lacks, and the nearest placements and nodes.
         warnings: a line for each kind that the answer depends on and that was not read.
     """
@@ -50,6 +55,7 @@ class GroupView:
     message: str
     topology_keys: tuple[str, ...]
     members: tuple[GroupMember, ...]
+    omitted_count: int
     shortfall_lines: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -70,6 +76,7 @@ def make_group_view(source: PageSource, key: str) -> GroupView | None:
     outcome = None if report is None or is_held else report.pod_group_outcome
     gang = group.spec.scheduling_policy.gang if group is not None else None
     constraints = group.spec.scheduling_constraints if group is not None else None
+    shown_members = _list_members(members, outcome)
     state, headline = _describe_state(members, None if gang is None else gang.min_count, outcome)
     return GroupView(
         key,
@@ -78,7 +85,8 @@ def make_group_view(source: PageSource, key: str) -> GroupView | None:
         headline,
         "" if outcome is None else outcome.decision.status.message,
         () if constraints is None else tuple(constraint.key for constraint in constraints.topology),
-        _list_members(members, outcome),
+        shown_members,
+        members.count - len(shown_members),
         _list_shortfall_lines(outcome),
         () if report is None else tuple(report.warnings),
     )
@@ -125,8 +133,8 @@ def _list_members(members: PodGroupMembers, outcome: PodGroupOutcome | None) -> 
     results = _get_results(outcome)
     pending = sorted((pod.key, *results.get(uid, ("", ""))) for uid, pod in members.pending.items())
     return (
-        *(GroupMember(key, node, is_placed=True) for key, node in placed),
-        *(GroupMember(key, node, is_placed=False, message=message) for key, node, message in pending),
+        *(GroupMember(key, node, is_placed=True) for key, node in placed[:MAX_MEMBERS]),
+        *(GroupMember(key, node, is_placed=False, message=message) for key, node, message in pending[:MAX_MEMBERS]),
     )
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from extender.app import wiring
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37
@@ -73,6 +75,16 @@ def test_placed_members_are_first_with_their_nodes() -> None:
     result = view("4", make_pod_group(), make_group_member("z", node="n1", requests=CPU))
     assert result is not None
     assert (result.state, result.headline) == ("placed", "1 of 1 pod placed")
+
+
+def test_a_page_shows_some_of_many_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pending members, which have messages, are shown even if many others are placed."""
+    monkeypatch.setattr("extender.ui.group_view.MAX_MEMBERS", 2)
+    placed = [make_group_member(name, node="n1") for name in ("a", "b", "c")]
+    result = view("9", make_pod_group(min_count=4), *placed, *members("d", "e", "f", "g"))
+    assert result is not None
+    assert [member.key for member in result.members] == ["default/a", "default/b", "default/d", "default/e"]
+    assert result.omitted_count == 3
 
 
 def test_members_without_their_object_say_so_and_an_unknown_group_has_no_page() -> None:
