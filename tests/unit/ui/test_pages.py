@@ -122,6 +122,7 @@ def test_an_unknown_page_says_so(client: TestClient, path: str, text: str) -> No
 
 def test_a_search_names_the_pods_that_wait_first(client: TestClient) -> None:
     text = client.get("/ui/search?q=frontend").text
+    assert "<title>Search: frontend · extender</title>" in text
     assert text.index("frontend-5d8c-k7wzd") < text.index("frontend-5d8c-4hx9k")
 
 
@@ -163,6 +164,7 @@ def test_the_search_of_waiting_pods_stays_on_the_next_page(monkeypatch: pytest.M
     client = make_client(make_pods_of_many_kinds())
     text = client.get("/ui/waiting?find=shop/p").text
     assert "11 of 11 waiting pods" in text
+    assert "<title>Waiting pods: shop/p, page 1 of 2 · extender</title>" in text
     assert "one of 11 entries. The numbers below are those of this page." in text
     assert 'href="/ui/waiting?page=2&amp;find=shop/p"' in text
     assert "shop/p10" not in text
