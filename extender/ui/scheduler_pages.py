@@ -63,13 +63,15 @@ class LiveDocument:
 class SchedulerView:
     """The parts of a running scheduler that the pages read.
 
-    `get_cache_age` returns the seconds since the last response of the API server for the kind that waited longest.
+    `get_cache_age` returns the seconds since the last response of the API server for the kind that waited longest;
+    `list_problems` returns a line for each missing right and each lost watch.
     """
 
     queue: SchedulingQueue
     attempt_history: AttemptHistory
     get_cache_age: Callable[[], float]
     clock: Clock
+    list_problems: Callable[[], Sequence[str]] = tuple
 
 
 def _split_queue(queue: SchedulingQueue) -> dict[str, list[QueuedPodInfo]]:
@@ -158,8 +160,8 @@ class SchedulerPages:
         """Create the pages of a scheduler; the feeds start with their first readers."""
         self._view = view
         self._cache_ages: list[float] = []  # one per document of the page Decisions, for its plot
-        self.queue_feed = LiveFeed(_make_encoder(self.make_queue_document), time.monotonic)
-        self.decisions_feed = LiveFeed(_make_encoder(self.make_decisions_document), time.monotonic)
+        self.queue_feed = LiveFeed(lambda: self._encode(self.make_queue_document()), time.monotonic)
+        self.decisions_feed = LiveFeed(lambda: self._encode(self.make_decisions_document()), time.monotonic)
 
     def make_queue_document(self) -> LiveDocument:
         """Return the document of the page Queue: the first pods of each queue, and the number of pods in it."""
@@ -209,11 +211,12 @@ class SchedulerPages:
         attempts = self._view.attempt_history.list_attempts_of_pod(uid)
         return [make_attempt_row(attempt, with_pod=False) for attempt in attempts]
 
+    def _encode(self, document: LiveDocument) -> bytes:
+        """Return the event with a document, and with the problems, which are above all pages."""
+        values = {**msgspec.to_builtins(document), "problems": list(self._view.list_problems())}
+        return msgspec.json.encode(make_value_visible(values))
+
     def close(self) -> None:
         """End all streams, because the process stops."""
         self.queue_feed.close()
         self.decisions_feed.close()
-
-
-def _make_encoder(make_document: Callable[[], LiveDocument]) -> Callable[[], bytes]:
-    return lambda: msgspec.json.encode(make_value_visible(msgspec.to_builtins(make_document())))

@@ -172,6 +172,7 @@ def test_the_address_has_the_options_of_the_map(open_page: OpenPage) -> None:
     page.get_by_label("Group by").select_option("taints")
     page.get_by_label("Find nodes").fill("gpu")
     expect(page).to_have_url(re.compile("find=gpu$"))
+    expect(page.get_by_role("status").filter(has_text="2 found")).to_be_visible()
     shared = open_page(page.url)
     wait_until_drawn(shared)
     assert shared.get_by_label("Colour by").input_value() == "memory"

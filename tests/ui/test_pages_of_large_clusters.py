@@ -33,6 +33,26 @@ def test_long_names_do_not_widen_a_narrow_page(open_page: OpenPage, tmp_path: Pa
         page.close()
 
 
+def test_the_pods_of_a_node_leave_room_for_the_map_on_a_narrow_page(open_page: OpenPage, tmp_path: Path) -> None:
+    """Nine names of 253 characters are higher than the window. 40 % of it are scrolled."""
+    node = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1", "pods": "9"}}}
+    items: list[dict[str, object]] = [{"apiVersion": "v1", "kind": "Node", **node}]
+    for number in range(9):
+        meta, spec = {"name": f"{number}".rjust(253, "p")}, {"nodeName": "n", "containers": [{"name": "a"}]}
+        items.append({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+    file = tmp_path / "long.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    with run_ui("-f", str(file)) as address:
+        page = open_page(address, viewport={"width": 360, "height": 700})
+        wait_until_drawn(page)
+        page.locator("#cells").focus()
+        page.keyboard.press("Home")
+        expect(page.locator("#selected")).to_contain_text("and 1 more")
+        assert page.evaluate("document.getElementById('selected').clientHeight") == 280
+        assert page.evaluate("document.getElementById('selected').scrollHeight") > 700
+        page.close()
+
+
 def make_large_recording(folder: Path, node_count: int) -> str:
     """The path of a recording of nodes that are nearly full; every second one is cordoned."""
     resources = {"cpu": "1", "memory": "10Gi", "pods": "5"}

@@ -1,5 +1,6 @@
 """The pages of a running `extender schedule --ui` in a real browser."""
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -90,6 +91,7 @@ def test_the_page_of_a_member_leads_to_what_its_gang_lacks(open_page: OpenPage) 
 
 def test_the_page_of_a_pod_shows_the_attempts_of_this_scheduler(open_page: OpenPage) -> None:
     page = open_page("pods/default/large", **READER_OPTIONS)
+    expect(page.get_by_text(re.compile(r"Waits since .* UTC \(Unschedulable\), for \d+ "))).to_be_visible()
     table = page.get_by_role("region", name="Attempts of this scheduler")
     expect(table.get_by_role("row").nth(1)).to_contain_text("unschedulable")
     expect(table).to_contain_text("2 Insufficient cpu")
@@ -132,6 +134,17 @@ SECOND_DOCUMENT_WITH = """(name) => new Promise((resolve) => {
         }
     };
 })"""
+
+
+def test_a_live_page_shows_a_watch_that_is_lost_meanwhile(open_page: OpenPage, scheduler: LiveScheduler) -> None:
+    page = open_page("nodes/n1", **READER_OPTIONS)
+    rows: dict[str, list[str]] = {"active": [], "backoff": [], "unschedulable": [], "gated": []}
+    document = {"texts": {}, "rows": rows, "lines": {}, "problems": ["the watch of pods is lost"]}
+    event = f"retry: 600000\ndata: {json.dumps(document)}\n\n"
+    page.route("**/events/queue", lambda route: route.fulfill(body=event, content_type="text/event-stream"))
+    page.goto(f"{scheduler.url}queue")
+    expect(page.locator("#problems .warning")).to_have_text("the watch of pods is lost")
+    expect(page.locator("#problems")).to_have_role("status")
 
 
 def test_a_paused_page_is_not_updated(open_page: OpenPage, scheduler: LiveScheduler) -> None:
@@ -264,6 +277,71 @@ def test_the_pages_cluster_and_waiting_pods_follow_the_cluster(open_page: OpenPa
         for page in (waiting, cluster):
             assert page.evaluate("performance.getEntriesByType('navigation').length") == 1
             page.close()
+
+
+def test_the_pages_cluster_and_waiting_pods_are_paused(open_page: OpenPage, tmp_path: Path) -> None:
+    """The document that a stream gets after the change has reached the paused pages, too."""
+    with run_live_scheduler(tmp_path, make_node("n1"), make_pod("large", cpu="16")) as running:
+        running.wait_for("waiting", "default/large")
+        waiting = open_page(f"{running.url}waiting", **READER_OPTIONS)
+        cluster = open_page(running.url, **READER_OPTIONS)
+        for page in (waiting, cluster):
+            expect(page.locator("#connection")).to_have_text("Live.")
+            page.get_by_role("button", name="Pause").click()
+            expect(page.locator("#connection")).to_have_text("Paused.")
+        running.create(make_pod("huge", cpu="32"))
+        other = open_page(f"{running.url}waiting", **READER_OPTIONS)
+        expect(other.get_by_role("heading", level=1)).to_have_text("2 waiting pods")
+        expect(other.locator("#connection")).to_have_text("Live.")
+        expect(waiting.get_by_role("heading", level=1)).to_have_text("1 waiting pod")
+        expect(cluster.get_by_role("link", name="1 pod waits")).to_be_visible()
+        for page in (waiting, cluster):
+            page.get_by_role("button", name="Continue").click()
+        expect(waiting.get_by_role("heading", level=1)).to_have_text("2 waiting pods")
+        expect(cluster.get_by_role("link", name="2 pods wait")).to_be_visible()
+        for page in (waiting, cluster, other):
+            page.close()
+
+
+COUNT_CHANGES = """() => {
+    window.changeCount = 0;
+    window.problems = document.getElementById("problems");
+    const observer = new MutationObserver((changes) => { window.changeCount += changes.length; });
+    observer.observe(document.getElementById("selected"), { childList: true, subtree: true, characterData: true });
+}"""
+
+
+def test_a_change_is_announced_only_where_something_changed(open_page: OpenPage, tmp_path: Path) -> None:
+    """A screen reader announces each change inside of an element with the role status, also of the same text."""
+    with run_live_scheduler(tmp_path, make_node("n1"), make_pod("web")) as running:
+        running.wait_for("pods/default/web", "is on node n1")
+        page = open_page(running.url, **READER_OPTIONS)
+        expect(page.locator("#connection")).to_have_text("Live.")
+        page.locator("#cells").focus()
+        page.keyboard.press("Home")
+        expect(page.locator("#selected")).to_contain_text("1 pods")
+        expect(page.locator("#selected")).to_contain_text("default/web")
+        page.locator("#selected a").focus()
+        page.evaluate(COUNT_CHANGES)
+        running.create(make_pod("large", cpu="16"))
+        with page.expect_response("**/data/nodes/n1"):
+            expect(page.get_by_role("link", name="1 pod waits")).to_be_visible()
+        assert page.evaluate("[window.changeCount, window.problems.isConnected]") == [0, True]
+        running.create(make_pod("later"))
+        expect(page.locator("#selected")).to_contain_text("2 pods")
+        expect(page.locator("#selected a")).to_be_focused()
+        page.close()
+
+
+def test_a_page_connects_again_after_an_error_of_a_proxy(browser: Browser, scheduler: LiveScheduler) -> None:
+    page = browser.new_page(**READER_OPTIONS)  # type: ignore[arg-type]  # options of Playwright
+    page.clock.install()
+    page.route("**/events/changes", lambda route: route.fulfill(status=502), times=1)
+    page.goto(f"{scheduler.url}waiting")
+    expect(page.locator("#connection.lost")).to_contain_text("Connecting again.")
+    page.clock.fast_forward(10_000)
+    expect(page.locator("#connection:not(.lost)")).to_have_text("Live.")
+    page.close()
 
 
 def test_a_question_is_answered_beside_the_scheduler(open_page: OpenPage, scheduler: LiveScheduler) -> None:

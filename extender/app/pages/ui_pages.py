@@ -140,8 +140,8 @@ _SHARE_WITHOUT_DECISIONS: Final = 0.5
 """The share of the time in which pages may be read again, in a process that makes no decisions."""
 
 
-def make_scheduler_pages(scheduler: StandaloneScheduler) -> SchedulerPages:
-    """Return the pages Queue and Decisions of a scheduler."""
+def make_scheduler_pages(scheduler: StandaloneScheduler, list_problems: Callable[[], Sequence[str]]) -> SchedulerPages:
+    """Return the pages Queue and Decisions of a scheduler, with the lines of *list_problems* above them."""
     informers, context = scheduler.informers, scheduler.context
     plugin_timer = context.attempt_history.plugin_timer = PluginTimer()
     for runtime in scheduler.runtimes.values():
@@ -150,7 +150,8 @@ def make_scheduler_pages(scheduler: StandaloneScheduler) -> SchedulerPages:
     def get_cache_age() -> float:
         return max(map(informers.get_seconds_since_contact, informers.reflectors))
 
-    return SchedulerPages(SchedulerView(scheduler.queue, context.attempt_history, get_cache_age, context.clock))
+    history, clock = context.attempt_history, context.clock
+    return SchedulerPages(SchedulerView(scheduler.queue, history, get_cache_age, clock, list_problems))
 
 
 def make_live_pages(
@@ -170,7 +171,7 @@ def make_live_pages(
         scheduler: the scheduler of this process; None without one.
         delays_decisions: whether the process schedules pods or answers the verbs.
     """
-    scheduler_pages = None if scheduler is None else make_scheduler_pages(scheduler)
+    scheduler_pages = None if scheduler is None else make_scheduler_pages(scheduler, source.list_problems)
     answers = make_answers(source, get_setup, other_scheduler_names, delays_decisions=delays_decisions)
     changes = ChangeFeed(source, MAX_SHARE if delays_decisions else _SHARE_WITHOUT_DECISIONS)
 

@@ -18,6 +18,7 @@ const options = document.getElementById("options");
 const resource = document.getElementById("resource");
 const group = document.getElementById("group");
 const find = document.getElementById("find");
+const found = document.getElementById("found");
 
 let cluster;
 let layout;
@@ -65,6 +66,7 @@ function draw() {
   colours = readColours();
   const text = find.value.trim().toLowerCase();
   matches = text ? cluster.nodes.map((name) => name.includes(text)) : null;
+  found.textContent = matches ? `${matches.filter(Boolean).length} found` : "";
   const { nodes: names, unschedulable: cordoned } = cluster;
   drawCells(cells, layout, { names, use: cluster.use[resource.value] ?? [], cordoned, matches }, colours);
   drawMark(mark, layout, current, colours);
@@ -78,22 +80,29 @@ function formatUse(node) {
     .join(", ");
 }
 
+/** Show the use and the pods of a node. Equal text is not replaced, since a screen reader would read it again. */
 function showSelected(node) {
-  selected.replaceChildren();
-  if (node < 0) return;
+  if (node < 0) {
+    selected.replaceChildren();
+    return;
+  }
   const name = cluster.nodes[node];
   const link = document.createElement("a");
   link.href = `${PREFIX}/nodes/${encodeURIComponent(name)}`;
   link.textContent = name;
   const cordoned = cluster.unschedulable[node] ? ", cordoned" : "";
-  selected.append(link, `: ${formatUse(node)}; ${cluster.pods[node]} pods${cordoned}`);
   const pods = details.get(name);
-  if (pods?.length) selected.append(document.createElement("br"), pods.join(", "));
+  const text = `: ${formatUse(node)}; ${cluster.pods[node]} pods${cordoned}`;
+  const parts = [link, text, ...(pods?.length ? [document.createElement("br"), pods.join(", ")] : [])];
+  if (selected.textContent === parts.map((part) => part.textContent ?? part).join("")) return;
+  const focused = selected.contains(document.activeElement);
+  selected.replaceChildren(...parts);
+  if (focused) link.focus({ preventScroll: true });
 }
 
-async function readPods(node) {
+async function readPods(node, again = false) {
   const name = cluster.nodes[node];
-  if (!details.has(name)) {
+  if (again || !details.has(name)) {
     const entry = await readJson(`${PREFIX}/data/nodes/${encodeURIComponent(name)}`).catch(() => null);
     if (entry === null) return; // the node may be gone
     const { pods } = entry;
@@ -152,7 +161,9 @@ async function update(page) {
   const name = cluster.nodes[current];
   cluster = await readJson(`${PREFIX}/data/cluster`);
   replaceElement("summary", page);
+  const pods = details.get(name);
   details.clear();
+  if (pods) details.set(name, pods); // until they are read again
   current = cluster.nodes.indexOf(name);
   const choices = [resource.value, group.value];
   for (const select of [resource, group]) select.replaceChildren();
@@ -162,7 +173,7 @@ async function update(page) {
   });
   draw();
   showSelected(current);
-  if (current >= 0) void readPods(current);
+  if (current >= 0) void readPods(current, true);
 }
 
 async function start() {

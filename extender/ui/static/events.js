@@ -1,36 +1,54 @@
-// Server-sent events of a page. A browser opens at most six connections to a server, so a hidden tab has none.
+// Server-sent events of a page, which a button pauses. A browser opens at most six connections to a server, so a hidden
+// tab has none.
 
 const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
+const RETRY_MILLISECONDS = 10_000;
 const connection = document.getElementById("connection");
+const button = document.getElementById("pause");
 
 /** Show the state of the connection. */
 export function setStatus(text, isLost = false) {
-  if (!connection || connection.textContent === text) return;
+  if (connection.textContent === text) return;
   connection.textContent = text;
   connection.classList.toggle("lost", isLost);
 }
 
-/** Call `receive` with the text of each event of a stream; `getLiveText` returns the state while it is connected. */
-export function followEvents(name, receive, getLiveText = () => "Live.") {
+/** Call `receive` with the text of each event of a stream, except while the page is paused. */
+export function followEvents(name, receive) {
   let lastContact = performance.timeOrigin;
   let events = null;
+  let timer = 0;
+  let paused = false;
+  let received = null; // the newest event, also while the page is paused
+  const getLiveText = () => (paused ? "Paused." : "Live.");
+
   function connect() {
+    events?.close();
+    clearTimeout(timer);
+    if (document.hidden) return;
     events = new EventSource(`${PREFIX}/events/${name}`);
     events.addEventListener("message", (event) => {
       lastContact = Date.now();
       setStatus(getLiveText());
-      receive(event.data);
+      received = event.data;
+      if (!paused) receive(received);
       document.documentElement.dataset.live = "true";
     });
     events.addEventListener("error", () => {
-      const next = events.readyState === EventSource.CLOSED ? "Reload the page to try again." : "Connecting again.";
-      setStatus(`Not live, as of ${new Date(lastContact).toISOString().slice(11, 19)} UTC. ${next}`, true);
+      // A browser does not connect again by itself after a status such as 502 of a proxy whose server starts again.
+      if (events.readyState === EventSource.CLOSED) timer = setTimeout(connect, RETRY_MILLISECONDS);
+      setStatus(`Not live, as of ${new Date(lastContact).toISOString().slice(11, 19)} UTC. Connecting again.`, true);
     });
   }
-  document.addEventListener("visibilitychange", () => {
-    events?.close();
-    if (!document.hidden) connect();
+
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    paused = !paused;
+    button.textContent = paused ? "Continue" : "Pause";
+    if (!connection.classList.contains("lost")) setStatus(getLiveText());
+    if (!paused && received) receive(received); // the next one may come later
   });
+  document.addEventListener("visibilitychange", connect);
   setStatus("Connecting.");
-  if (!document.hidden) connect();
+  connect();
 }

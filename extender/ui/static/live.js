@@ -1,12 +1,8 @@
 // The pages Queue and Decisions: replaces their texts, rows and lines when the server sends a new document.
 
-import { followEvents, setStatus } from "./events.js";
+import { followEvents } from "./events.js";
 
 const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
-const button = document.getElementById("pause");
-
-let paused = false;
-let received = null; // the newest document, also while the page is paused
 
 function makeContent({ text, kind }) {
   if (!kind) return document.createTextNode(text);
@@ -33,7 +29,21 @@ function fillTable(body, rows) {
   if (!body.contains(document.activeElement)) body.replaceChildren(...rows.map(makeRow));
 }
 
-function show({ texts, rows, lines }) {
+/** Show the problems of the process. Equal lines are not replaced, since a screen reader would read them again. */
+function showProblems(lines) {
+  const problems = document.getElementById("problems");
+  const newest = problems.cloneNode();
+  for (const line of lines) {
+    const paragraph = document.createElement("p");
+    paragraph.className = "warning";
+    paragraph.textContent = line;
+    newest.append(paragraph);
+  }
+  if (!problems.isEqualNode(newest)) problems.replaceChildren(...newest.childNodes);
+}
+
+function show({ texts, rows, lines, problems }) {
+  showProblems(problems);
   for (const element of document.querySelectorAll("[data-text]")) element.textContent = texts[element.dataset.text];
   for (const element of document.querySelectorAll("[data-rows]")) fillTable(element, rows[element.dataset.rows]);
   for (const element of document.querySelectorAll("[data-line]")) {
@@ -41,18 +51,4 @@ function show({ texts, rows, lines }) {
   }
 }
 
-const getLiveText = () => (paused ? "Paused." : "Live.");
-
-function receive(text) {
-  received = text;
-  if (!paused) show(JSON.parse(text));
-}
-
-followEvents(location.pathname.split("/").pop(), receive, getLiveText);
-button.hidden = false;
-button.addEventListener("click", () => {
-  paused = !paused;
-  button.textContent = paused ? "Continue" : "Pause";
-  if (!document.querySelector("#connection.lost")) setStatus(getLiveText());
-  if (!paused && received) show(JSON.parse(received)); // the next one may come later
-});
+followEvents(location.pathname.split("/").pop(), (text) => show(JSON.parse(text)));

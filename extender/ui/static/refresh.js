@@ -19,21 +19,24 @@ function readPage(address) {
   });
 }
 
-/** Replace an element by that of a newer page. Open details stay open, and a link with the focus keeps it. */
+/**
+ * Replace the content of an element by that of a newer page. Open details stay open, and a link with the focus keeps it.
+ * Screen readers announce changes inside of an element with a role such as `status`, but not a new such element.
+ */
 export function replaceElement(id, page) {
   const old = document.getElementById(id);
   const element = page.getElementById(id);
-  if (!old || !element) return;
+  if (!old || !element || old.isEqualNode(element)) return;
   const focus = old.contains(document.activeElement) ? document.activeElement : null;
   const open = [...old.querySelectorAll("details[open]")].map((details) => details.id);
-  const adopted = document.adoptNode(element);
-  old.replaceWith(adopted);
+  old.replaceChildren(...document.adoptNode(element).childNodes);
+  Object.assign(old.dataset, element.dataset);
   for (const name of open) {
     const details = document.getElementById(name);
     if (details) details.open = true;
   }
   if (!focus) return;
-  const links = [...adopted.querySelectorAll("a[href], summary, [tabindex]")];
+  const links = [...old.querySelectorAll("a[href], summary, [tabindex]")];
   const same = links.find((link) =>
     focus.href ? link.href === focus.href : link.tagName === focus.tagName && link.textContent === focus.textContent,
   );

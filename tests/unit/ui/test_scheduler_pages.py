@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from extender.app import wiring
 from extender.scheduler.attempt_history import AttemptHistory, AttemptRecord
+from extender.ui.live_feed import LiveFeed
 from extender.ui.page_source import PageSource, RecordedSource
 from extender.ui.pages import make_app
 from extender.ui.scheduler_pages import (
@@ -31,7 +32,8 @@ class Harness(SchedulerHarness):
         self.create(make_pod("web"))
         self.run()
         self.create(make_pod("next"))
-        view = SchedulerView(self.queue, self.context.attempt_history, lambda: 0.0, self.clock)
+        history, problems = self.context.attempt_history, ["a lost <watch>"]
+        view = SchedulerView(self.queue, history, lambda: 0.0, self.clock, lambda: problems)
         self.pages = SchedulerPages(view)
         profiles = self.context.profiles
         source = PageSource("a", self.cache, lambda: profiles, wiring.make_runtime, lambda: 0.0)
@@ -62,19 +64,32 @@ def test_a_closed_stream_is_refused() -> None:
     assert "100 live pages are open already." in response.text
 
 
+def read_event(pages: SchedulerPages, feed: LiveFeed) -> bytes:
+    """Return the first event of a stream."""
+
+    async def read() -> bytes:
+        response = await feed.respond()
+        async for event in response.body_iterator:  # type: ignore[attr-defined]  # of StreamingResponse
+            pages.close()
+            return bytes(event)
+        raise AssertionError
+
+    return asyncio.run(read())
+
+
+@pytest.mark.parametrize("name", ["queue_feed", "decisions_feed"])
+def test_a_stream_has_the_problems_of_the_watches(name: str) -> None:
+    """Otherwise a page that is open would seem to show the present state while a watch is lost."""
+    pages = Harness().pages
+    event = read_event(pages, getattr(pages, name))
+    assert msgspec.json.decode(event.removeprefix(b"data: "))["problems"] == ["a lost <watch>"]
+
+
 def test_markup_and_unprintable_characters_in_a_stream_are_text() -> None:
     harness = Harness()
     for text in HOSTILE_TEXTS:
         harness.context.attempt_history.record(AttemptRecord(1.0, text, "u", "error", text, text, 0.0, 1))
-
-    async def read_event() -> bytes:
-        response = await harness.pages.decisions_feed.respond()
-        async for event in response.body_iterator:  # type: ignore[attr-defined]  # of StreamingResponse
-            harness.pages.close()
-            return bytes(event)
-        raise AssertionError
-
-    event = asyncio.run(read_event())
+    event = read_event(harness.pages, harness.pages.decisions_feed)
     assert event.startswith(b"data: {")
     assert event.endswith(b"}\n\n")
     assert event.count(b"\n") == 2
