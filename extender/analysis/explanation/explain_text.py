@@ -35,6 +35,9 @@ _MAX_BEST_NODES: Final = 3
 _MAX_ALIKE_PODS: Final = 2
 _MAX_CANDIDATES: Final = 5
 _VOLUME_BINDING: Final = "VolumeBinding"
+_START_CONDITIONS: Final = ("Initialized", "ContainersReady", "Ready")
+"""The conditions whose messages say what a pod waits for on its node, in the order in which they become true."""
+
 _AVAILABLE: Final = "Available"
 _ERROR_LINE: Final = (
     "  is not scheduled: an error ends the attempt; the pod is retried after a while (reason SchedulerError)"
@@ -70,6 +73,7 @@ def format_explanation(
         lines = _format_infeasible_lines(explanation, snapshot)
     if assigned_node is not None:
         lines[:0] = [f"  {line}" for line in assigned_node.format_lines()]
+        lines[:0] = _format_not_started(explanation.pod.pod)
     lines[1:1] = [f"  {line}" for line in warnings]
     return "\n".join([_format_title(explanation.pod.key, assigned_node, alike_pods), *lines]) + "\n"
 
@@ -164,6 +168,20 @@ def _format_last_message(pod: Pod) -> list[str]:
         return []
     reason = f" ({condition.reason})" if condition.reason else ""
     return [f"  its scheduler's last message{reason}: {shorten(' '.join(condition.message.split()))}"]
+
+
+def _format_not_started(pod: Pod) -> list[str]:
+    """Return a line about a pod that has a node and is still pending there; the reason is not one of the scheduler."""
+    if pod.status.phase != "Pending":
+        return []
+    conditions = (find_condition(pod.status.conditions, condition_type) for condition_type in _START_CONDITIONS)
+    messages = (condition.message for condition in conditions if condition is not None and condition.status == "False")
+    message = shorten(" ".join(next(filter(None, messages), "").split()))
+    meta = pod.metadata
+    return [
+        f"  is Pending although it has a node: the kubelet has not started it{f' ({message})' if message else ''};"
+        f" kubectl describe pod {meta.name} -n {meta.namespace} shows why"
+    ]
 
 
 def _sort_positions_by_score(explanation: PodExplanation, ranking: Ranking) -> list[int]:

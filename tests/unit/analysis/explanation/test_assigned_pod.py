@@ -104,3 +104,17 @@ def test_the_pod_is_on_its_node_again_for_the_next_pod() -> None:
     first, second = explain_pods(recording, ["web", "next"], setup.profiles, setup.profiles, wiring.make_runtime())
     assert first.assigned_node is not None
     assert second.snapshot.pods_on("small").keys() == {"default/web"}
+
+
+def test_a_pod_that_has_not_started_on_its_node_waits_for_the_kubelet() -> None:
+    text = explain("large", "status: {phase: Pending}\n").to_text()
+    advice = "kubectl describe pod web -n default shows why"
+    assert text.splitlines()[:2] == [
+        "Pod default/web is on node large",
+        f"  is Pending although it has a node: the kubelet has not started it; {advice}",
+    ]
+    initialized = "{type: Initialized, status: 'True'}"
+    ready = "{type: Ready, status: 'False', message: 'containers with unready status: [a]'}"
+    text = explain("large", f"status: {{phase: Pending, conditions: [{ready}, {initialized}]}}\n").to_text()
+    assert f"has not started it (containers with unready status: [a]); {advice}" in text
+    assert "Pending" not in explain("large", "status: {phase: Running}\n").to_text()
