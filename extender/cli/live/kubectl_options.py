@@ -1,4 +1,4 @@
-"""The options of kubectl that no command has, with what to use in their place."""
+"""The options of kubectl that a command lacks, with what to use in their place."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -8,11 +8,14 @@ _CREDENTIALS: Final = (
     *("--certificate-authority", "--client-certificate", "--client-key", "--insecure-skip-tls-verify"),
 )
 
+_SELECTION: Final = ("--namespace", "-n", "--all-namespaces", "-A", "--selector", "-l")
+
 _ADVICE: Final[Mapping[Iterable[str], str]] = {
     ("--watch", "-w", "--watch-only"): "`extender ui` follows a cluster, and `watch` of the shell repeats a command",
     ("--no-headers", "--sort-by", "--show-labels", "--template"): "-o json has all values, for jq",
     ("--field-selector",): "without names all pending pods are meant; -n, -A and -l select among them",
     ("--as", "--as-group", "--as-uid"): "set as, as-groups and as-uid of the user in a kubeconfig, for --kubeconfig",
+    _SELECTION: "this command is about the pods of all namespaces",
     _CREDENTIALS: "write it into a kubeconfig; --kubeconfig and --context select it",
     ("--request-timeout",): "`timeout 30s` of the shell limits the time of a command",
 }

@@ -1,4 +1,4 @@
-"""Options of kubectl that no command has: the error names what to use in their place."""
+"""Options of kubectl that a command lacks: the error names what to use in their place."""
 
 from collections.abc import Callable
 
@@ -29,6 +29,13 @@ def test_an_option_of_kubectl_is_refused_with_what_to_use_in_its_place(
     assert status == 2
     assert message in err
     assert "Possible options" not in err
+
+
+@pytest.mark.parametrize("option", ["-n", "-A", "--selector"])
+def test_a_selection_of_pods_is_refused_by_a_command_about_all_of_them(extender: Command, option: str) -> None:
+    status, _, err = extender("simulate", option, "shop")
+    assert status == 2
+    assert err.endswith(f"No such option: {option}; this command is about the pods of all namespaces\n")
 
 
 def test_another_option_and_another_format_have_no_such_advice(extender: Command) -> None:
