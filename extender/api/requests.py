@@ -313,30 +313,21 @@ def _sum_requests(pod: Pod, options: PodResourcesOptions, defaults: Mapping[str,
         total = sum_requests(pod, defaults)
         add_resources(total, claim_requests)
     if options.pod_level_resources and has_pod_level_requests(pod):
-        _apply_pod_level_requests(pod, total, options, uses_pod_status=uses_pod_status)
+        spec_requests = parse_resources(pod.spec.resources.requests if pod.spec.resources else {})
+        effective_requests = spec_requests
+        if uses_pod_status and pod.status.resources is not None:
+            effective_requests = determine_effective_requests(
+                pod,
+                spec_requests,
+                parse_resources(pod.status.resources.requests),
+                parse_resources(pod.status.allocated_resources),
+            )
+        # Release 1.36 replaces only the resources of the spec. Later releases also replace those of the status.
+        for name in effective_requests if options.maximum_of_sums else spec_requests:
+            if is_pod_level_resource(name):
+                total[name] = effective_requests.get(name, quantity.ZERO)
     add_resources(total, parse_resources(pod.spec.overhead))
     return total
-
-
-def _apply_pod_level_requests(
-    pod: Pod, total: Quantities, options: PodResourcesOptions, *, uses_pod_status: bool
-) -> None:
-    """Replace the sums over the containers by the pod-level requests.
-
-    Release 1.36 replaces only the resources of the spec. Later releases also replace those of the status.
-    """
-    spec_requests = parse_resources(pod.spec.resources.requests if pod.spec.resources else {})
-    effective_requests = spec_requests
-    if uses_pod_status and pod.status.resources is not None:
-        effective_requests = determine_effective_requests(
-            pod,
-            spec_requests,
-            parse_resources(pod.status.resources.requests),
-            parse_resources(pod.status.allocated_resources),
-        )
-    for name in effective_requests if options.maximum_of_sums else spec_requests:
-        if is_pod_level_resource(name):
-            total[name] = effective_requests.get(name, quantity.ZERO)
 
 
 def is_resize_deferred(pod: Pod) -> bool:

@@ -67,23 +67,14 @@ def write_plots(runs: Sequence[Run], directory: Path) -> list[Path]:
         with rc_context({"svg.hashsalt": name, "font.size": 9}):
             figure = _make_figure()
             draw(figure, runs)
-            _save(figure, path)
+            try:
+                figure.savefig(path, format="svg", metadata={"Date": None})
+            except OSError as error:
+                if error.filename is None:  # it was opened, and a part may be written, as on a full disk
+                    path.unlink(missing_ok=True)
+                raise OSError(error.errno, error.strerror, str(path)) from error
         paths.append(path)
     return paths
-
-
-def _save(figure: "Figure", path: Path) -> None:
-    """Write *figure*; if the disk is full, no part of it is left.
-
-    Raises:
-        OSError: the file cannot be written. The error names it.
-    """
-    try:
-        figure.savefig(path, format="svg", metadata={"Date": None})
-    except OSError as error:
-        if error.filename is None:  # it was opened, and a part may be written
-            path.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _make_figure() -> "Figure":

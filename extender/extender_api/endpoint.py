@@ -116,11 +116,16 @@ class VerbEndpoint:
             RequestError: the request is rejected.
             ClientDisconnect: the client closed the connection before the end of the request.
         """
-        _reject_content_encoding(scope)
+        encoding = get_header(scope, b"content-encoding")
+        if encoding.strip().lower() not in {b"", b"identity"}:
+            name = encoding.decode("latin-1")
+            raise RequestError(415, f'Content-Encoding "{name}" is not supported; send the body uncompressed')
         if get_header(scope, b"origin"):
             raise RequestError(403, "requests with the header Origin are not allowed: browsers send it for web pages")
         if self.changes_cluster:
-            _check_media_type(scope)
+            media_type = get_header(scope, b"content-type").partition(b";")[0].strip().lower()
+            if media_type != b"application/json":  # which a web page of another site cannot set
+                raise RequestError(415, "Content-Type: want application/json")
         async with self.body_reader.read(scope, receive, self.whole_objects_pattern) as body, self.limiter:
             args = await self.decode(body)
             log_fields["pod"] = args.key
@@ -185,20 +190,6 @@ async def _send_json(send: Send, pieces: Sequence[bytes], size: int, *, close_co
             await send({"type": "http.response.body", "body": last_piece})
     except TimeoutError as error:
         raise _UnreadResponseError(f"the client did not read the response within {TRANSFER_TIMEOUT:g} s") from error
-
-
-def _reject_content_encoding(scope: Scope) -> None:
-    encoding = get_header(scope, b"content-encoding")
-    if encoding.strip().lower() not in {b"", b"identity"}:
-        name = encoding.decode("latin-1")
-        raise RequestError(415, f'Content-Encoding "{name}" is not supported; send the body uncompressed')
-
-
-def _check_media_type(scope: Scope) -> None:
-    """Check that the content type is JSON, which a web page of another site cannot set."""
-    media_type = get_header(scope, b"content-type").partition(b";")[0].strip().lower()
-    if media_type != b"application/json":
-        raise RequestError(415, "Content-Type: want application/json")
 
 
 def log_request(scope: Scope, verb: str, code: int, seconds: float, fields: dict[str, Any]) -> None:

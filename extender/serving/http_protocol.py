@@ -188,7 +188,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         """
         self._framing_bytes += len(data)
         self.parser.feed_data(data)
-        self._check_framing()
+        if self._framing_bytes > MAX_HEAD_BYTES + MAX_FRAMING_RATIO * self._body_bytes:
+            if self._is_in_head:
+                raise _InvalidRequestError(431, "the headers are too big")
+            raise _InvalidRequestError(400, "the chunk extensions or trailers are too big")
 
     def on_message_begin(self) -> None:
         """Start the request's deadline, and put the client certificate into its scope."""
@@ -250,17 +253,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._deadline = 0.0
         self._framing_bytes = 0
         super().on_message_complete()
-
-    def _check_framing(self) -> None:
-        """Check the number of bytes that the current request has besides its body.
-
-        Raises:
-            _InvalidRequestError: there are too many such bytes.
-        """
-        if self._framing_bytes > MAX_HEAD_BYTES + MAX_FRAMING_RATIO * self._body_bytes:
-            if self._is_in_head:
-                raise _InvalidRequestError(431, "the headers are too big")
-            raise _InvalidRequestError(400, "the chunk extensions or trailers are too big")
 
     def _reject(self, error: _InvalidRequestError) -> None:
         """Log an invalid request, respond to it, and close the connection."""

@@ -14,7 +14,7 @@ import msgspec
 
 from extender.api.kinds.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.api.kinds.storage import CSINode, PersistentVolume, PersistentVolumeSpec
-from extender.api.kinds.volumes import AzureDiskVolumeSource, Volume
+from extender.api.kinds.volumes import Volume
 
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
@@ -121,8 +121,10 @@ def get_persistent_volume_csi_handle(volume: PersistentVolume) -> str | None:
 def _get_source_csi_handle(source: Volume | PersistentVolumeSpec) -> str | None:
     if source.aws_elastic_block_store is not None:
         return _get_aws_handle(source.aws_elastic_block_store.volume_id)
-    if source.azure_disk is not None:
-        return _get_azure_handle(source.azure_disk)
+    if (azure_disk := source.azure_disk) is not None:
+        if azure_disk.kind is not None and azure_disk.kind.casefold() != "managed":
+            raise TranslationError(f"kind({azure_disk.kind}) is not supported in csi migration")
+        return azure_disk.disk_uri
     if source.cinder is not None:
         return source.cinder.volume_id
     return None if source.portworx_volume is None else source.portworx_volume.volume_id
@@ -137,12 +139,6 @@ def _get_aws_handle(volume_id: str) -> str:
             f"failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume ({volume_id})"
         )
     return aws_volume_id
-
-
-def _get_azure_handle(disk: AzureDiskVolumeSource) -> str:
-    if disk.kind is not None and disk.kind.casefold() != "managed":
-        raise TranslationError(f"kind({disk.kind}) is not supported in csi migration")
-    return disk.disk_uri
 
 
 def _format_gce_handle(scope: str, location: str, disk: str) -> str:

@@ -100,7 +100,9 @@ def compare_command(
     )
     with redirect_plugin_output():
         first = read_cluster(file, first_options, ClusterOptions(kubeconfig, context))
-        second = _configure(first, second_options)
+        gates = parse_gates_of_release(second_options.emulated_versions, second_options.feature_gates)
+        setup = load_setup_for_recording(second_options.config, first.recording, gates)
+        second = Cluster(convert_coscheduling_groups(first.recording, setup.gates), setup)
         if all_pods:
             return_pods_to_queue(first.cache)
             return_pods_to_queue(second.cache)
@@ -111,19 +113,6 @@ def compare_command(
         lambda: make_comparison_values(comparison, seed),
         lambda: format_comparison(comparison, _make_titles(first_options, second_options)),
     )
-
-
-def _configure(cluster: Cluster, options: InputOptions) -> Cluster:
-    """Return a copy of *cluster* with another configuration.
-
-    Raises:
-        ConfigError: the release or a feature gate is invalid.
-        InputError: the configuration is invalid.
-    """
-    gates = parse_gates_of_release(options.emulated_versions, options.feature_gates)
-    setup = load_setup_for_recording(options.config, cluster.recording, gates)
-    recording = convert_coscheduling_groups(cluster.recording, setup.gates)
-    return Cluster(recording, setup)
 
 
 def _compare(clusters: tuple[Cluster, Cluster], options: SimulationOptions, *, verbose: bool) -> Comparison:

@@ -135,7 +135,7 @@ class _EmptySearch:
             proof = simulator.prove(self._list_changes(evictions, one_by_one=True))
             if proof.failure is None:
                 return proof
-            node = _find_node(evictions, proof.failure.change.name)
+            node = [name for name, pods in evictions.items() if proof.failure.change.name in pods][-1]
             retained[node] = RetainedNode(node, proof.failure.change.name, proof.failure.reason, self._prices[node])
             del evictions[node]
 
@@ -155,8 +155,3 @@ class _EmptySearch:
                     changes.append(Change(Action.EVICT, pod))
                     evicted.add(pod)
         return changes
-
-
-def _find_node(evictions: dict[str, list[str]], pod: str) -> str:
-    """Return the last node from which *pod* is evicted."""
-    return [name for name, pods in evictions.items() if pod in pods][-1]

@@ -140,7 +140,10 @@ class ServiceAffinity:
         service = _find_first_service(pod, nodes.snapshot)
         if service is None:
             return np.zeros(len(nodes), dtype=np.int64)
-        return _count_pods(nodes, pod.namespace, selector_from_labels(service.spec.selector))
+        selector = selector_from_labels(service.spec.selector)
+        snapshot = nodes.snapshot
+        counts = snapshot.pod_counts(_make_matcher(pod.namespace, selector, ignore_terminating_pods=True))
+        return nodes.take(snapshot.counts_by_row(counts)).copy()
 
     def normalize_score(self, pod: PodInfo, scores: IntArray, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002
         """Return a score from 0 to 100 for each node, rounded down.
@@ -187,12 +190,6 @@ def _make_matcher(namespace: str, selector: Selector, *, ignore_terminating_pods
     return PodMatcher(
         (PodSelector(frozenset((namespace,)), NOTHING, selector),), ignore_terminating_pods=ignore_terminating_pods
     )
-
-
-def _count_pods(nodes: NodeView, namespace: str, selector: Selector) -> IntArray:
-    snapshot = nodes.snapshot
-    counts = snapshot.pod_counts(_make_matcher(namespace, selector, ignore_terminating_pods=True))
-    return nodes.take(snapshot.counts_by_row(counts)).copy()
 
 
 def _find_matching_pods(pod: PodInfo, snapshot: Snapshot) -> dict[str, str]:
