@@ -28,7 +28,6 @@ PAIR_NAME: Final = "kube-scheduler"
 Source: apiserver/pkg/server/options/serving.go, SecureServingOptions.AddFlags (1.36).
 """
 
-_BEGIN_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 _LIFETIME: Final = timedelta(days=365)
 _CLOCK_SKEW: Final = timedelta(hours=1)
 _TLS_VERSIONS: Final = {
@@ -78,16 +77,25 @@ class ServingCertificate:
         """Load the files if they have changed; return whether they have. Open connections are not affected.
 
         Raises:
-            CertificateError: the new files are invalid, or the certificate has expired and the old one has not; the old
-                ones stay in use.
+            CertificateError: the new files are invalid or defective; the old ones stay in use.
         """
         contents = _read_files(self._watched_files)
         if contents == self._file_contents and self._loaded_extra_cas is self._extra_cas:
             return False
-        if self.pair_files and _has_expired(contents[0]) and not _has_expired(self._file_contents[0]):
-            raise CertificateError(f"{self.pair_files[0]} has an expired certificate")
+        self._check_change(contents)
         self._load(contents)
         return True
+
+    def _check_change(self, contents: tuple[bytes, ...]) -> None:
+        """Check new *contents* of the watched files for defects that are allowed at the start, as in kube-scheduler.
+
+        Raises:
+            CertificateError: the certificate has expired and the old one has not, or a CA is not complete.
+        """
+        if self.pair_files and _has_expired(contents[0]) and not _has_expired(self._file_contents[0]):
+            raise CertificateError(f"{self.pair_files[0]} has an expired certificate")
+        if self.client_ca_file and contents[-1] != self._file_contents[-1] and _ends_in_certificate(contents[-1]):
+            raise CertificateError(f"{self.client_ca_file} ends in the middle of a certificate")
 
     def trust_cas(self, cas: Sequence[str]) -> None:
         """Accept client certificates signed by one of *cas* (PEM), in addition to the CAs in `client_ca_file`.
@@ -140,14 +148,16 @@ def _has_expired(pem: bytes) -> bool:
         return False
 
 
+def _ends_in_certificate(pem: bytes) -> bool:
+    """Return whether the last certificate has no end; the parser ignores it."""
+    return pem.count(b"-----BEGIN CERTIFICATE-----") > pem.count(b"-----END CERTIFICATE-----")
+
+
 def _parse_cas(pem: bytes, source: str) -> tuple[x509.Certificate, ...]:
     try:
-        cas = tuple(x509.load_pem_x509_certificates(pem))
+        return tuple(x509.load_pem_x509_certificates(pem))
     except ValueError as error:
         raise CertificateError(f"{source} is no certificate in PEM: {error}") from error
-    if len(cas) < pem.count(_BEGIN_CERTIFICATE):  # the parser ignores a certificate without its end
-        raise CertificateError(f"{source} ends in the middle of a certificate")
-    return cas
 
 
 def _trust_cas(context: ssl.SSLContext, cas: Sequence[x509.Certificate]) -> None:

@@ -137,11 +137,16 @@ def test_an_expired_certificate_does_not_replace_a_valid_one(tmp_path: Path) -> 
 def test_half_written_client_cas_leave_the_old_ones_in_use(tmp_path: Path) -> None:
     ca_file, pems = tmp_path / "ca.crt", [trustme.CA().cert_pem.bytes() for _ in range(2)]
     ca_file.write_bytes(b"".join(pems))
-    certificate = load_serving_certificate(ServingOptions(), str(ca_file))
+    settings = pair(trustme.CA(), tmp_path, "old")
+    certificate = load_serving_certificate(settings, str(ca_file))
     ca_file.write_bytes(b"".join(pems)[:-30])
     with pytest.raises(CertificateError, match=rf"^{ca_file} ends in the middle of a certificate$"):
         certificate.refresh()
     assert len(certificate.client_cas) == 2
+    certificate = load_serving_certificate(settings, str(ca_file))
+    assert len(certificate.client_cas) == 1  # at the start, as in kube-scheduler
+    pair(trustme.CA(), tmp_path, "new")
+    assert certificate.refresh() is True
 
 
 def test_cas_that_are_trusted_during_a_refresh_of_another_thread_are_trusted_after_the_next_one(
