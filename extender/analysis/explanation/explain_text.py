@@ -310,7 +310,11 @@ def _describe_obstacles(claim: PersistentVolumeClaim, snapshot: Snapshot) -> Ite
     if storage_class is None:
         yield f'there is no StorageClass "{name}"' if name else "it has no StorageClass, so it must be bound beforehand"
     elif storage_class.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER:
-        yield f'its StorageClass "{name}" binds claims immediately, but this claim is not bound'
+        meta = claim.metadata
+        yield (
+            f'its StorageClass "{name}" binds claims immediately, but this claim is not bound;'
+            f" kubectl describe pvc {meta.name} -n {meta.namespace} shows why"
+        )
     else:
         for volume in snapshot.objects(PersistentVolume).values():
             if get_volume_class(volume) == name and volume.spec.claim_ref is None and volume.status.phase != _AVAILABLE:

@@ -9,13 +9,16 @@ from typing import Final
 from extender.analysis.text_table import format_amount, join_first
 from extender.api.kinds.meta import find_condition
 from extender.api.kinds.node import Node
-from extender.api.matching import Requirement
+from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim
+from extender.api.matching import CompiledNodeSelector, Requirement
 from extender.api.tolerations import find_untolerated_taint
 from extender.basics.input_limits import shorten
 from extender.cache.node_matching import get_compiled_required_node_affinity
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.host_ports import host_ports_conflict
+from extender.volumes.claims import resolve_claim_uses
+from extender.volumes.volume_index import compile_node_affinity
 
 INSUFFICIENT_PREFIX: Final = "Insufficient "
 _CORDON_TAINT: Final = "node.kubernetes.io/unschedulable"
@@ -98,12 +101,17 @@ def _explain_node_affinity(reason: str, pod: PodInfo, snapshot: Snapshot, row: i
         _list_unmet_requirements(required_affinity.label_selector.requirements, node.metadata.labels)
     )
     if not unmet_requirements and required_affinity.node_selector is not None:
-        unmet_by_term = [
-            list(_list_unmet_term_requirements(term.label_requirements, term.field_requirements, node))
-            for term in required_affinity.node_selector.terms
-        ]
-        unmet_requirements = min(unmet_by_term, key=len, default=[])  # the term with the fewest unmet requirements
+        unmet_requirements = _find_nearest_term(required_affinity.node_selector, node)
     return "; ".join(unmet_requirements)
+
+
+def _find_nearest_term(selector: CompiledNodeSelector, node: Node) -> list[str]:
+    """Return the unmet requirements of the term that has the fewest; none if a term matches."""
+    unmet_by_term = [
+        list(_list_unmet_term_requirements(term.label_requirements, term.field_requirements, node))
+        for term in selector.terms
+    ]
+    return min(unmet_by_term, key=len, default=[])
 
 
 def _list_unmet_term_requirements(
@@ -130,6 +138,21 @@ def _format_requirement(requirement: Requirement) -> str:
         case "In" if len(requirement.values) == 1:
             return f"{requirement.key}={requirement.values[0]}"
     return f"{requirement.key} {requirement.operator} {', '.join(requirement.values)}"
+
+
+def _explain_volumes(reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:
+    """Name each bound volume that the node cannot use, with the labels that the volume wants."""
+    if "node affinity" not in reason:
+        return ""
+    conflicts: list[str] = []
+    for _, _, key in resolve_claim_uses(pod.pod, pod.signature.volume_uses.claims):
+        claim = snapshot.get_object(PersistentVolumeClaim, key)
+        volume = snapshot.get_object(PersistentVolume, claim.spec.volume_name) if claim is not None else None
+        selector = compile_node_affinity(volume) if volume is not None else None
+        unmet_requirements = _find_nearest_term(selector, snapshot.nodes[row]) if selector is not None else []
+        if volume is not None and unmet_requirements:
+            conflicts.append(f"volume {volume.metadata.name} of claim {key} {'; '.join(unmet_requirements)}")
+    return "; ".join(conflicts)
 
 
 def _explain_ports(_reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:
@@ -209,6 +232,7 @@ _EXPLAINERS: Final[Mapping[str, Callable[[str, PodInfo, Snapshot, int], str]]] =
     "TaintToleration": _explain_taint,
     "NodeUnschedulable": _explain_cordon,
     "NodeAffinity": _explain_node_affinity,
+    "VolumeBinding": _explain_volumes,
     "NodePorts": _explain_ports,
     "PodTopologySpread": _explain_spread,
     "InterPodAffinity": _explain_pod_affinity,

@@ -211,6 +211,29 @@ def test_a_taint_for_a_condition_is_explained_by_the_condition(
     assert near_misses(tmp_path, text) == [NearMiss("n1", (f"node(s) had untolerated taint(s): {want}",))]
 
 
+def test_a_volume_in_another_zone_is_explained(tmp_path: Path) -> None:
+    volume = """\
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, annotations: {pv.kubernetes.io/bind-completed: "yes"}}
+spec: {accessModes: [ReadWriteOnce], volumeName: pv1, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: pv1}
+spec:
+  accessModes: [ReadWriteOnce]
+  capacity: {storage: 1Gi}
+  csi: {driver: example.com, volumeHandle: a}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [b]}]}]}}
+"""
+    spec = "{containers: [{name: a}], volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}"
+    reason = "node(s) didn't match PersistentVolume's node affinity"
+    details = 'volume pv1 of claim default/data wants zone=b, but the node has "a"'
+    assert near_misses(tmp_path, NODE % ("", "{}", spec) + volume) == [NearMiss("n1", (f"{reason}: {details}",))]
+
+
 def test_a_skew_is_explained(tmp_path: Path) -> None:
     other = (
         "apiVersion: v1\nkind: Node\nmetadata: {name: n2, labels: {zone: b}}\nstatus: {allocatable: {pods: 0}}\n---\n"

@@ -70,7 +70,8 @@ def explain(path: Path, claim: str, status: str = "status: {phase: Available}") 
         (
             "storageClassName: fast,",
             "",
-            'default/data: its StorageClass "fast" binds claims immediately, but this claim is not bound',
+            'default/data: its StorageClass "fast" binds claims immediately, but this claim is not bound;'
+            " kubectl describe pvc data -n default shows why",
         ),
         ("storageClassName: gone,", "", 'default/data: there is no StorageClass "gone"'),
         ("", "", "default/data: it has no StorageClass, so it must be bound beforehand"),
