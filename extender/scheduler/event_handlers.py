@@ -49,6 +49,11 @@ class EventHandler:
     def on_pending_pod_delete(self, pod: Pod) -> None:
         """Handle a pending pod that was deleted or got a node."""
 
+    def on_assigned_pod_update(self, events: list[ClusterEvent]) -> None:
+        """Handle the *events* of a changed pod on a node."""
+        for event in events:
+            self.on_cluster_event(event)
+
     def on_assumed_pod_delete(self, assumed_pod: AssignedPodInfo) -> None:
         """Handle an assumed pod that is terminating or deleted, although the watch has not shown its binding yet.
 
@@ -217,8 +222,7 @@ class ClusterEventDispatcher:
             self._cache.add_or_update_pod(new)
             events = find_pod_events(old, new, self._gates)
             self._update_waiting_resize(old, new, events)
-            for event in events:
-                self._handler.on_cluster_event(event)
+            self._handler.on_assigned_pod_update(events)
         elif new.spec.node_name:
             self._cache.add_or_update_pod(new)
             self._handler.on_cluster_event(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, None, new))

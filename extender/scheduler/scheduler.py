@@ -364,6 +364,11 @@ class Scheduler(EventHandler):
         with self._time_pod_event(pod, ActionType.DELETE):
             self._context.queue.delete(pod.key, self._context.clock.monotonic())
 
+    def on_assigned_pod_update(self, events: list[ClusterEvent]) -> None:
+        """Handle the *events* of a changed pod on a node, and measure that as one update."""
+        with self._context.metrics.time_event_handling("AssignedPodUpdate"):
+            super().on_assigned_pod_update(events)
+
     def on_assumed_pod_delete(self, assumed_pod: AssignedPodInfo) -> None:
         """Stop the binding of an assumed pod that is terminating or deleted, and requeue pods that may fit without it.
 

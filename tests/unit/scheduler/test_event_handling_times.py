@@ -49,3 +49,18 @@ def test_the_deletion_of_an_assumed_pod_is_measured_as_that_of_an_assigned_pod()
     harness.scheduler.on_assumed_pod_delete(assumed_pod)
 
     assert list_measured_events(harness) == {"AssignedPodDelete": 1}
+
+
+@pytest.mark.parametrize("release", [RELEASE_1_36, RELEASE_1_37])
+def test_an_update_of_an_assigned_pod_is_measured_as_a_whole_and_by_event(release: Release) -> None:
+    """A change that scheduling does not depend on has the event of the whole update.
+
+    Source: pkg/scheduler/eventhandlers.go, Scheduler.updateAssignedPodInCache (1.36).
+    """
+    pod, label_event = make_pod("web", node="n1"), "AssignedPodUpdatePodLabel"
+    harness = SchedulerHarness(make_node("n1"), pod, gates=FeatureGates(release=release))
+    labelled = make_pod("web", node="n1", labels={"app": "web"})
+    harness.dispatcher.on_update(pod, labelled)
+    assert list_measured_events(harness) == {"AssignedPodUpdate": 1, label_event: 1}
+    harness.dispatcher.on_update(labelled, labelled)
+    assert list_measured_events(harness) == {"AssignedPodUpdate": 3, label_event: 1}
