@@ -144,7 +144,8 @@ _WORKLOAD_PREEMPTION_FAMILIES: Final = (
     histogram("scheduler_workload_preemption_victims", "Pods evicted by one preemption for a pod group.",
               buckets=_VICTIM_BUCKETS, by_release=_SINCE_1_37),
     histogram("scheduler_preemption_workload_disruptions",
-              "Pod groups evicted as a whole by one preemption, by type of the preemptor.", ("preemptor",),
+              "Members of pod groups evicted by one preemption, by type of the preemptor; a group evicted as a whole "
+              "counts once.", ("preemptor",),
               _VICTIM_BUCKETS, by_release=_SINCE_1_37),
     histogram("scheduler_preemption_evaluation_duration_seconds",
               "Seconds a search for victims took, by type of the preemptor and result.", ("preemptor", "result"),

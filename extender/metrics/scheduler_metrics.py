@@ -204,8 +204,7 @@ class SchedulerMetrics(ClientMetrics):
         Args:
             preemptor: pod, podgroup or compositepodgroup.
             victim_count: the number of victims.
-            group_count: the number of pod groups that are evicted as a whole. kube-scheduler counts them only if the
-                preemptor is a pod group.
+            group_count: the `num_group_disruptions` of a `GroupPreemptionPlan`; 0 if the preemptor is a pod.
             pdb_violations: the number of violated disruption budgets.
 
         Source: pkg/scheduler/metrics/metrics.go, PreemptionVictims (1.36);

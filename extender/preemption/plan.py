@@ -61,7 +61,8 @@ class GroupPreemptionPlan:
     Attributes:
         victims: the pods to evict, the most important first.
         num_pdb_violations: the number of victims whose eviction violates a disruption budget.
-        num_group_disruptions: the number of pod groups that are evicted as a whole.
+        num_group_disruptions: the number of pod groups that are evicted as a whole, plus the number of other evicted
+            members of pod groups.
 
     Both numbers are for metrics of 1.37, and 0 in earlier releases.
     """

@@ -158,7 +158,7 @@ def _evaluate(
     message = f"{_PREFIX}found a placement for podgroup, preempting {len(victims)} victims"
     return PodGroupPostFilterResult(
         Status(Code.SUCCESS, (message,)),
-        GroupPreemptionPlan(victims, violations, sum(unit.is_group for unit in victim_units)),
+        GroupPreemptionPlan(victims, violations, sum(unit.in_group for unit in victim_units)),
         {assignment.pod.uid: assignment.node_name for assignment in assignments},
     )
 

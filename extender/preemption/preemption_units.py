@@ -43,14 +43,17 @@ class PreemptionUnit:
     Attributes:
         priority: the priority of the pod or of the group.
         pods: the pods in the order of their nodes.
-        is_group: whether it is a group that is evicted as a whole.
-        is_composite: whether this group is a composite pod group.
+        is_composite: whether it is a composite pod group that is evicted as a whole.
     """
 
     priority: int
     pods: list[AssignedPodInfo] = field(default_factory=list)
-    is_group: bool = False
     is_composite: bool = False
+
+    @property
+    def in_group(self) -> bool:
+        """Whether the pods are members of a group, which may be evicted as a whole or not."""
+        return self.pods[0].pod.spec.scheduling_group is not None
 
     def get_importance_key(self, release: Release) -> tuple[float, ...]:
         """Return the sort key, by which the most important unit is first.
@@ -59,13 +62,12 @@ class PreemptionUnit:
         important than other pods, even if the group is not evicted as a whole. The start time of a unit is that of its
         first pod in 1.36, and that of its oldest pod since 1.37.
         """
-        in_group = self.pods[0].pod.spec.scheduling_group is not None
         pods = self.pods if release.has_group_victims else self.pods[:1]
         return (
             -self.priority,
             not self.is_composite,
-            not in_group,
-            -len(self.pods) if in_group else 0,
+            not self.in_group,
+            -len(self.pods) if self.in_group else 0,
             min(pod.start_time for pod in pods),
         )
 
@@ -152,7 +154,6 @@ def _group_pods(pods: Iterable[AssignedPodInfo], snapshot: Snapshot, release: Re
         has_group_priority = group_key is not None or release.has_group_victims
         unit = PreemptionUnit(
             get_victim_priority(pod, snapshot) if has_group_priority else pod.priority,
-            is_group=group_key is not None,
             is_composite=group_key is not None and group_key.is_composite,
         )
         units_by_key.setdefault(pod.uid if group_key is None else str(group_key), unit).pods.append(pod)

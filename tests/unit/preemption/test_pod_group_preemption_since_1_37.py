@@ -297,16 +297,18 @@ def test_a_preemption_attempt_is_observed(pod: dict[str, Any], code: str, is_eva
     assert recorder.events == ([evaluation, attempt] if is_evaluated else [attempt])
 
 
-def test_the_plan_counts_whole_groups_and_violated_budgets() -> None:
-    """Source: pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain
-    (1.37).
+def test_the_plan_counts_disruptions_of_groups_and_violated_budgets() -> None:
+    """Each victim that is a member of a group which is not evicted as a whole is a disruption.
+
+    Source: pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain;
+    pkg/scheduler/framework/preemption/types.go, NewPodVictim (1.37).
     """
     running = [
         whole("some"), member("m1", "n1", "some", labels=WEB), member("m2", "n2", "some"), single("a", "n3"),
-        make_budget(0, WEB),
+        apart("others"), member("m3", "n4", "others"), member("m4", "n5", "others"), make_budget(0, WEB),
     ]  # fmt: skip
-    decision = decided(*running, members=3)
-    assert sorted(victims(decision)) == ["a", "m1", "m2"]
+    decision = decided(*running, members=5)
+    assert sorted(victims(decision)) == ["a", "m1", "m2", "m3", "m4"]
     assert isinstance(decision.preemption_plan, GroupPreemptionPlan)
-    assert decision.preemption_plan.num_group_disruptions == 1
+    assert decision.preemption_plan.num_group_disruptions == 3
     assert decision.preemption_plan.num_pdb_violations == 1
