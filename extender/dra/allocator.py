@@ -49,20 +49,27 @@ class NodeAllocation(NamedTuple):
     device_results: tuple[tuple[DeviceResult, ...], ...]
 
 
-class _NodeResult(NamedTuple):
-    """The cached result for a node. `error` is empty unless the node's devices are invalid."""
+class _SearchResult(NamedTuple):
+    """The result of a search. `error` is empty unless the node's devices are invalid."""
 
-    node: Node
     allocation: NodeAllocation | None
     error: str
 
 
+class _NodeResult(NamedTuple):
+    """The cached result for a node."""
+
+    node: Node
+    search_result: _SearchResult
+
+
 @dataclass(slots=True)
 class NodeAllocationCache:
-    """The cached results for equal claims, by node name, and the names of the nodes of each pool."""
+    """The cached results for equal claims, by node name and by shared pools, and the names of the nodes by pool."""
 
     version: int
     results_by_node: dict[str, _NodeResult] = field(default_factory=dict)
+    results_by_shared_pools: dict[tuple[Pool, ...], _SearchResult] = field(default_factory=dict)
     nodes_by_pool: dict[PoolId, set[str]] = field(default_factory=dict)
 
 
@@ -148,16 +155,22 @@ class Allocator:
         cache = claims.cache
         if cache.version != self.allocated_devices.version:
             self._invalidate_changed_pools(cache)
-        result = cache.results_by_node.get(node.metadata.name)
-        if result is None or result.node is not node:
-            result = self._search_node(claims, node, timed_out)
-        if result.error:
-            raise NodeAllocationError(result.error)
-        return result.allocation
+        name = node.metadata.name
+        node_result = cache.results_by_node.get(name)
+        if node_result is None or node_result.node is not node:
+            pools = self.slice_index.get_pools_for_node(node)
+            result = self._get_or_search(claims, node, pools, timed_out)
+            node_result = cache.results_by_node[name] = _NodeResult(node, result)
+            for pool in pools:
+                cache.nodes_by_pool.setdefault(pool.id, set()).add(name)
+        if node_result.search_result.error:
+            raise NodeAllocationError(node_result.search_result.error)
+        return node_result.search_result.allocation
 
     def _invalidate_changed_pools(self, cache: NodeAllocationCache) -> None:
         changed_pools = self.allocated_devices.list_pools_changed_since(cache.version)
         cache.version = self.allocated_devices.version
+        cache.results_by_shared_pools = {}
         if changed_pools is None:
             cache.results_by_node, cache.nodes_by_pool = {}, {}
             return
@@ -165,20 +178,27 @@ class Allocator:
             for name in cache.nodes_by_pool.pop(pool, ()):
                 cache.results_by_node.pop(name, None)
 
-    def _search_node(self, claims: ClaimsToAllocate, node: Node, timed_out: Callable[[], bool]) -> _NodeResult:
-        pools = self.slice_index.get_pools_for_node(node)
+    def _get_or_search(
+        self, claims: ClaimsToAllocate, node: Node, pools: tuple[Pool, ...], timed_out: Callable[[], bool]
+    ) -> _SearchResult:
+        """Return the cached result for *pools*, or search. Network-attached devices often serve thousands of nodes."""
+        if not all(pool.is_shared for pool in pools):
+            return self._search(claims, node, pools, timed_out)
+        results = claims.cache.results_by_shared_pools
+        result = results.get(pools)
+        if result is None:
+            result = results[pools] = self._search(claims, node, pools, timed_out)
+        return result
+
+    def _search(
+        self, claims: ClaimsToAllocate, node: Node, pools: Sequence[Pool], timed_out: Callable[[], bool]
+    ) -> _SearchResult:
         search = AllocationSearch(node, pools, self.allocated_devices, self._features, timed_out)
         search.claims.extend(self._prepare_claim(claim, search, pools) for claim in claims.claims)
         if search.allocate():
-            result = _NodeResult(node, NodeAllocation(tuple(tuple(claim.results) for claim in search.claims)), "")
-        else:
-            has_invalid_pool = any(pool.invalid_reason for pool in pools)
-            result = _NodeResult(node, None, "invalid resource pools were encountered" if has_invalid_pool else "")
-        name, cache = node.metadata.name, claims.cache
-        cache.results_by_node[name] = result
-        for pool in pools:
-            cache.nodes_by_pool.setdefault(pool.id, set()).add(name)
-        return result
+            return _SearchResult(NodeAllocation(tuple(tuple(claim.results) for claim in search.claims)), "")
+        has_invalid_pool = any(pool.invalid_reason for pool in pools)
+        return _SearchResult(None, "invalid resource pools were encountered" if has_invalid_pool else "")
 
     def make_timeout_check(self, timeout: float) -> Callable[[], bool]:
         """Return a function that returns whether *timeout* seconds have passed since this call; 0: unlimited."""

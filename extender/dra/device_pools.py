@@ -29,6 +29,7 @@ class Pool:
         devices: the devices of slices that target the node, in allocation order.
         devices_not_targeting_node: the devices of the other slices, which also consume the pool's counters.
         counter_sets: the shared counters by name of the set.
+        is_shared: whether this object serves several nodes, and a search for devices has the same result for them.
     """
 
     id: PoolId
@@ -37,6 +38,7 @@ class Pool:
     devices: tuple[SliceDevice, ...] = ()
     devices_not_targeting_node: tuple[SliceDevice, ...] = ()
     counter_sets: Mapping[str, CounterAmounts] = field(default_factory=dict)
+    is_shared: bool = False
 
     @property
     def name(self) -> str:
@@ -184,8 +186,14 @@ def _build_pool(
     duplicate = _find_duplicate(device.device.name for device in devices)
     if duplicate is not None:
         return Pool(pool_id, invalid_reason=f"duplicate device name {duplicate}")
+    is_shared = not any(
+        compiled_slice.resource_slice.spec.node_name
+        or compiled_slice.per_device_node_selection
+        or compiled_slice.skipped_operations
+        for compiled_slice in slices
+    )
     if not partitionable_devices:
-        return Pool(pool_id, devices=devices)
+        return Pool(pool_id, devices=devices, is_shared=is_shared)
     counter_sets: dict[str, CounterAmounts] = {}
     for compiled_slice in (*slices, *other_slices):
         for name, counters in compiled_slice.counter_sets:
@@ -198,7 +206,11 @@ def _build_pool(
             return Pool(pool_id, invalid_reason=error)
     devices_not_targeting_node = tuple(device for compiled_slice in other_slices for device in compiled_slice.devices)
     return Pool(
-        pool_id, devices=devices, devices_not_targeting_node=devices_not_targeting_node, counter_sets=counter_sets
+        pool_id,
+        devices=devices,
+        devices_not_targeting_node=devices_not_targeting_node,
+        counter_sets=counter_sets,
+        is_shared=is_shared,
     )
 
 

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
-from extender.config.releases import RELEASE_1_36, RELEASES
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37, RELEASES
+from extender.dra import allocator as allocator_module
+from extender.dra.allocation_search import AllocationSearch
 from extender.dra.errors import AllocationError, AllocationTimeoutError, NodeAllocationError
 from tests.build import make_node
 from tests.unit.dra.builders import (
@@ -66,6 +68,55 @@ def test_a_cached_result_is_valid_until_a_device_of_the_pool_is_allocated() -> N
             allocator.sync(cluster)
             allocation = format_allocation(allocator.allocate(allocator.prepare([claim]), cluster.nodes[0]))
         assert allocation == (None if want is None else [[f"r: {want}"]])
+
+
+def test_nodes_with_the_same_network_devices_share_the_result_of_one_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched_nodes: list[str] = []
+
+    class RecordedSearch(AllocationSearch):
+        def allocate(self) -> bool:
+            searched_nodes.append(self._node.metadata.name)
+            return super().allocate()
+
+    monkeypatch.setattr(allocator_module, "AllocationSearch", RecordedSearch)
+    cache = make_cluster_with_devices(TWO_DEVICES)
+    cache.add_or_update_node(make_node("m"))
+    allocator = make_allocator()
+    for taken, want in (((), [["r: a"]]), (("a",), [["r: b"]])):
+        if taken:
+            cache.add_or_update_object(make_allocated_claim("other", taken))
+        with cache.read() as cluster:
+            allocator.sync(cluster)
+            claims = allocator.prepare([make_claim("c", {"r": {}})])
+            assert [format_allocation(allocator.allocate(claims, node)) for node in cluster.nodes] == [want, want]
+    assert searched_nodes == ["n", "n"]
+
+
+DIFFERENT_BY_NODE = {
+    "each device selects its nodes": (
+        {"slices": [{"by_device": True, "devices": {"a": {"nodeName": "n"}, "b": {"nodeName": "m"}, "c": {}}}]},
+        [[["r: a"]], [["r: b"]]],
+    ),
+    "a device skips operations, and only one node declares that it may": (
+        {
+            "slices": [{"skips": ["NodePrepareResources"], "devices": {"a": {}}}],
+            "features": ["DRAOptionalNodeOperations"],
+        },
+        [[["r: a"]], None],
+    ),
+}
+
+
+@pytest.mark.parametrize(("case", "want"), DIFFERENT_BY_NODE.values(), ids=DIFFERENT_BY_NODE)
+def test_nodes_with_the_same_pool_get_different_devices(case: Mapping[str, Any], want: list[Any]) -> None:
+    cache = make_cluster_with_devices(case)
+    cache.add_or_update_node(make_node("m"))
+    gates = {"DRAOptionalNodeOperations": True}
+    allocator = make_allocator(gates, RELEASE_1_37)
+    with cache.read() as cluster:
+        allocator.sync(cluster)
+        claims = allocator.prepare([make_claim("c", {"r": {}})])
+        assert [format_allocation(allocator.allocate(claims, node)) for node in cluster.nodes] == want
 
 
 def test_the_pools_and_results_of_removed_nodes_are_forgotten() -> None:
