@@ -17,6 +17,8 @@ _ADVICE: Final[Mapping[Iterable[str], str]] = {
     ("--as", "--as-group", "--as-uid"): "set as, as-groups and as-uid of the user in a kubeconfig, for --kubeconfig",
     _SELECTION: "this command is about the pods of all namespaces",
     _CREDENTIALS: "write it into a kubeconfig; --kubeconfig and --context select it",
+    ("--ignore-daemonsets", "--delete-emptydir-data"): "leave it out; a copy of the cluster is drained without it",
+    ("--dry-run",): "only rebalance --apply changes a cluster",
     ("--request-timeout",): "`timeout 30s` of the shell limits the time of a command",
 }
 

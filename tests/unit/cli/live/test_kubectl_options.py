@@ -31,6 +31,12 @@ def test_an_option_of_kubectl_is_refused_with_what_to_use_in_its_place(
     assert "Possible options" not in err
 
 
+def test_the_options_of_a_drain_are_not_needed(extender: Command) -> None:
+    _, _, err = extender("what-if", "--drain", "n1", "--ignore-daemonsets")
+    assert err.endswith("--ignore-daemonsets; leave it out; a copy of the cluster is drained without it\n")
+    assert "--dry-run; only rebalance --apply changes a cluster" in extender("rebalance", "--fix", "--dry-run")[2]
+
+
 @pytest.mark.parametrize("option", ["-n", "-A", "--selector"])
 def test_a_selection_of_pods_is_refused_by_a_command_about_all_of_them(extender: Command, option: str) -> None:
     status, _, err = extender("simulate", option, "shop")
