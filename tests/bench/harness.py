@@ -86,16 +86,16 @@ class BulkClient:
 
     async def count_unbound(self, phase: str) -> int:
         """Return the number of pods of *phase* without a node."""
-        return await self._count(f"{POD_PATHS[phase]}?fieldSelector=spec.nodeName%3D&limit=1")
+        return await self.count_objects(f"{POD_PATHS[phase]}?fieldSelector=spec.nodeName%3D&limit=1")
 
     async def wait_until_no_events(self, phase: str) -> None:
         """Wait until no new events about pods of *phase* appear for a second."""
         path, previous = f"/apis/events.k8s.io/v1/namespaces/{phase}/events?limit=1", -1
-        while (count := await self._count(path)) != previous:
+        while (count := await self.count_objects(path)) != previous:
             previous = count
             await asyncio.sleep(1)
 
-    async def _count(self, path: str) -> int:
+    async def count_objects(self, path: str) -> int:
         """Return the length of a list from its first page with `limit=1`."""
         page = await self.call("GET", path)
         return len(page["items"]) + int(page["metadata"].get("remainingItemCount", 0))
