@@ -1,7 +1,7 @@
 """The cluster behind the pages: the cache of a running scheduler or extender, or a recorded cluster."""
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from extender.analysis.pending_pods import find_pods, list_pending_pods, list_po
 from extender.analysis.pod_group_outcome import PodGroupSimulator
 from extender.analysis.pod_selection import ALL_PENDING_PODS, PodFinder
 from extender.analysis.recorded_cluster import Recording, load_cache
-from extender.analysis.required_kinds import describe_missing_budgets
+from extender.analysis.required_kinds import describe_missing_budgets, format_missing_kinds, list_missing_kinds
 from extender.api.kinds.pod import Pod
 from extender.api.scheme import KINDS
 from extender.basics.visible_text import make_value_visible
@@ -167,6 +167,14 @@ class PageSource:
         """Return a note if the disruption budgets are not recorded. A live cluster's are a line of `list_problems`."""
         return ""
 
+    def describe_missing_kinds(self, _keys: Collection[str], *, preempts: bool) -> Sequence[str]:
+        """Return a line for each kind that is not recorded although the nodes of some pods depend on it.
+
+        The kinds that a live cluster does not let us read are lines of `list_problems`.
+        """
+        del preempts
+        return ()
+
     def list_problems(self) -> Sequence[str]:
         """Return a line for each right that is missing and each watch that is lost; none while all is well."""
         return self._access.list_problems()
@@ -294,6 +302,19 @@ class RecordedSource(PageSource):
     def describe_missing_budgets(self) -> str:
         """Return a note if the disruption budgets are not recorded; see `PageSource`."""
         return describe_missing_budgets(self._recording.recorded_kinds, self._recording.unreadable_kinds)
+
+    def describe_missing_kinds(self, keys: Collection[str], *, preempts: bool) -> Sequence[str]:
+        """Return a line for the kinds that are not recorded, and for each unreadable kind; see `PageSource`."""
+        recorded_kinds, unreadable_kinds = self._recording.recorded_kinds, self._recording.unreadable_kinds
+        kinds = dict[str, None]()
+        for pod in self.list_pods():
+            profile = self._profiles.get(pod.spec.scheduler_name)
+            if profile is not None and pod.key in keys:
+                missing = list_missing_kinds(
+                    pod, profile, recorded_kinds, unreadable_kinds, scored=True, preempts=preempts
+                )
+                kinds.update(dict.fromkeys(missing))
+        return format_missing_kinds(tuple(kinds), unreadable_kinds)
 
     def fork_cache(self) -> Cache:
         """Return a copy of the cluster that may be changed. It has the pods of all schedulers."""

@@ -90,9 +90,16 @@ class WhatIfPage:
         except (ScenarioError, ConfigError) as error:
             return self._render(question, 400, errors=_list_errors(error), **command)
         node_names, names = self.source.get_node_names(), frozenset(self.source.get_snapshot().names)
-        note = self.source.describe_missing_budgets() if question.drain else ""
         view = make_answer_view(answer.outcome, node_names, names)
-        return self._render(question, answer=view, budget_note=note, **command)
+        return self._render(question, answer=view, notes=self._list_notes(question, answer), **command)
+
+    def _list_notes(self, question: Question, answer: Answer) -> list[str]:
+        """Return a line for each kind that was not read although the answer depends on it."""
+        outcome, drains = answer.outcome, bool(question.drain)
+        keys = {pod.pod for pod in outcome.moved} | {pod.pod for pod in outcome.waiting}
+        notes = self.source.describe_missing_kinds(keys, preempts=bool(outcome.evicted) and not drains)
+        budget_note = self.source.describe_missing_budgets() if drains else ""
+        return [*notes, *([budget_note] if budget_note else [])]
 
     def _render(self, question: Question, status: int = 200, **values: Any) -> Response:
         return self.render(

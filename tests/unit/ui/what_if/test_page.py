@@ -16,6 +16,7 @@ from extender.ui.pages import make_app
 from extender.ui.what_if import answers as answers_module
 from extender.ui.what_if import page as page_module
 from tests.unit.ui.conftest import DEMO
+from tests.unit.ui.test_page_source import make_source
 from tests.unit.ui.test_pages import HOSTILE_TEXTS, is_harmless
 
 PACK = """
@@ -161,3 +162,17 @@ def test_the_answer_about_a_drain_says_that_budgets_are_not_recorded(client: Tes
     note = "not recorded: poddisruptionbudgets; evictions are answered as if there were none"
     assert note in client.get("/ui/what-if?drain=general-a1").text
     assert note not in client.get("/ui/what-if?remove=general-a1").text
+
+
+def test_the_answer_names_the_kinds_of_the_claims_that_were_not_read() -> None:
+    """Otherwise the claim of the pod that waits would seem not to exist."""
+    source = make_source(
+        "apiVersion: v1\nkind: List\nrecordedKinds: [Node, Pod]\nunreadableKinds: {PersistentVolumeClaim: grant it}\n"
+        "items:\n"
+        "- {apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 4, pods: 9}}}\n"
+        "- {apiVersion: v1, kind: Pod, metadata: {name: a, namespace: d}, spec: {containers: [{name: a}], "
+        "volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]}}\n"
+    )
+    setup = build_setup()
+    page = TestClient(make_app(source, answers=make_answers(source, lambda: setup))).get("/ui/what-if?add=1&like=n1")
+    assert "not readable: persistentvolumeclaims; grant it" in page.text
