@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from extender.analysis.text_table import format_amount, join_first
+from extender.api.kinds.devices import ResourceSlice
 from extender.api.kinds.meta import find_condition
 from extender.api.kinds.node import Node
 from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim
@@ -155,6 +156,14 @@ def _explain_volumes(reason: str, pod: PodInfo, snapshot: Snapshot, row: int) ->
     return "; ".join(conflicts)
 
 
+def _explain_devices(reason: str, _pod: PodInfo, snapshot: Snapshot, row: int) -> str:
+    """Say that a node has no devices at all. Without any slice in the cluster, slices may not be recorded."""
+    name, slices = snapshot.names[row], snapshot.objects(ResourceSlice).values()
+    if "allocate" not in reason or not slices or any(obj.spec.node_name in {None, "", name} for obj in slices):
+        return ""
+    return "no ResourceSlice has devices of the node; check that its device driver runs"
+
+
 def _explain_ports(_reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:
     for existing_pod in snapshot.pods_on(snapshot.names[row]).values():
         for port in pod.signature.host_ports:
@@ -233,6 +242,7 @@ _EXPLAINERS: Final[Mapping[str, Callable[[str, PodInfo, Snapshot, int], str]]] =
     "NodeUnschedulable": _explain_cordon,
     "NodeAffinity": _explain_node_affinity,
     "VolumeBinding": _explain_volumes,
+    "DynamicResources": _explain_devices,
     "NodePorts": _explain_ports,
     "PodTopologySpread": _explain_spread,
     "InterPodAffinity": _explain_pod_affinity,

@@ -234,6 +234,41 @@ spec:
     assert near_misses(tmp_path, NODE % ("", "{}", spec) + volume) == [NearMiss("n1", (f"{reason}: {details}",))]
 
 
+@pytest.mark.parametrize(
+    ("slice_nodes", "details"),
+    [
+        ("nodeName: n2", ": no ResourceSlice has devices of the node; check that its device driver runs"),
+        ("nodeName: n1", ""),
+        ("allNodes: true", ""),
+    ],
+)
+def test_a_node_without_devices_is_explained(tmp_path: Path, slice_nodes: str, details: str) -> None:
+    objects = f"""\
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {{name: gpu}}
+spec: {{devices: {{requests: [{{name: r, exactly: {{deviceClassName: gpu, count: 2}}}}]}}}}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {{name: gpu}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {{name: s}}
+spec:
+  {slice_nodes}
+  driver: example.com
+  pool: {{name: p, generation: 1, resourceSliceCount: 1}}
+  devices: [{{name: d}}]
+"""
+    spec = "{containers: [{name: a, resources: {claims: [{name: g}]}}],"
+    spec += " resourceClaims: [{name: g, resourceClaimName: gpu}]}"
+    text = NODE % ("", "{}", spec) + objects
+    assert near_misses(tmp_path, text) == [NearMiss("n1", (f"cannot allocate all claims{details}",))]
+
+
 def test_a_skew_is_explained(tmp_path: Path) -> None:
     other = (
         "apiVersion: v1\nkind: Node\nmetadata: {name: n2, labels: {zone: b}}\nstatus: {allocatable: {pods: 0}}\n---\n"
