@@ -62,3 +62,20 @@ def test_the_commands_run_and_print_what_the_page_shows(package: Path) -> None:
                 prefix = line.removesuffix("...")
                 is_printed = line in printed if prefix == line else any(text.startswith(prefix) for text in printed)
                 assert is_printed, f"{line!r} is not among\n" + "\n".join(printed)
+
+
+def test_the_image_of_the_page_has_the_package_in_an_environment_without_pip(package: Path, tmp_path: Path) -> None:
+    """The Dockerfile of extender removes pip from `/opt/extender`; the pip of the base image installs there."""
+    assert "-m pip uninstall --yes pip" in (ROOT / "Dockerfile").read_text()
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    offline = ["--no-index", "--no-deps"]
+    subprocess.run(
+        [*pip, "wheel", "--quiet", *offline, "--no-build-isolation", "--wheel-dir", str(tmp_path), str(package)],
+        check=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "extender")], check=True)
+    (command,) = re.findall(r"^RUN pip (.*)$", (package / "Dockerfile").read_text(), re.MULTILINE)
+    words = command.replace("/opt/extender", str(tmp_path / "extender")).replace("/source", str(wheel)).split()
+    subprocess.run([*pip, *words, *offline], check=True)
+    assert list((tmp_path / "extender" / "lib").glob("python3*/site-packages/price_plugins/affordable.py"))
