@@ -54,17 +54,6 @@ class Cache:
         write_count: the number of writes to what snapshots show. Snapshots with the same number of writes are equal.
     """
 
-    __slots__ = (
-        "_assigned",
-        "_assumed",
-        "_has_composite_groups",
-        "_nominated_nodes",
-        "_pending",
-        "_snapshot",
-        "_tables",
-        "write_count",
-    )
-
     def __init__(self, gates: FeatureGates | None = None) -> None:
         """Create an empty cache.
 

@@ -98,8 +98,6 @@ def compile_pod_affinity_terms(pod: Pod) -> PodAffinityTerms:
 class LastPodTerms:
     """The compiled terms of the last pod, because the queueing hints of all waiting pods read those of one pod."""
 
-    __slots__ = ("_pod", "_terms")
-
     def __init__(self) -> None:
         self._pod: Pod | None = None
         self._terms = NO_TERMS

@@ -57,8 +57,6 @@ class SpecClass(Memo):
 class SpecClassCache:
     """The spec classes of one cluster."""
 
-    __slots__ = ("_classes",)
-
     def __init__(self) -> None:
         self._classes: dict[bytes, SpecClass] = {}
 
@@ -269,16 +267,6 @@ class SignatureCache:
     Attributes:
         lowest_priority: the lowest priority that a pod had until now.
     """
-
-    __slots__ = (
-        "_last_lookup",
-        "_options",
-        "_recent_signatures",
-        "_signatures",
-        "_spec_classes",
-        "lowest_priority",
-        "symbols",
-    )
 
     def __init__(self, symbols: Symbols, options: PodResourcesOptions = DEFAULT_POD_RESOURCES_OPTIONS) -> None:
         self.symbols = symbols

@@ -17,8 +17,6 @@ from extender.config.model import Extender
 class RawObjectCache:
     """The newest JSON of each object that may be sent to an extender, by uid."""
 
-    __slots__ = ("_caches_assigned_pods", "_caches_nodes", "_caches_pending_pods", "_raw_by_uid")
-
     def __init__(self, extenders: Sequence[Extender] = ()) -> None:
         """Cache the kinds of objects that are sent to *extenders*; nothing without extenders."""
         filter_or_prioritize_extenders = [

@@ -77,21 +77,6 @@ class AllocatedDevices:
         version: the change counter.
     """
 
-    __slots__ = (
-        "_allocation_counts",
-        "_changed_pools",
-        "_consumable_capacity",
-        "_consumed_amounts",
-        "_devices_by_claim",
-        "_first_logged_version",
-        "_in_flight",
-        "_object_history_id",
-        "_revision",
-        "_share_counts",
-        "_written",
-        "version",
-    )
-
     def __init__(self, *, consumable_capacity: bool) -> None:
         """Start without allocated devices.
 

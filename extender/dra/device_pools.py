@@ -70,16 +70,6 @@ class SliceIndex:
         slices: the compiled slices by name, in the order in which they were added.
     """
 
-    __slots__ = (
-        "_features",
-        "_pool_cache",
-        "_pools_by_node",
-        "_slices_by_node",
-        "_slices_by_pool",
-        "_slices_not_indexed_by_node",
-        "slices",
-    )
-
     def __init__(self, slices: Mapping[str, CompiledSlice], features: Features) -> None:
         self.slices, self._features = slices, features
         self._slices_by_node: dict[str, list[CompiledSlice]] = {}

@@ -85,8 +85,6 @@ class PluginRunner:
         on_exception: called when a plugin raises; must not raise.
     """
 
-    __slots__ = ("_observers", "_on_exception")
-
     def __init__(self, observers: Iterable[PluginObserver] = (), on_exception: ExceptionObserver | None = None) -> None:
         self._on_exception = on_exception
         self._observers = tuple(observers)

@@ -240,8 +240,6 @@ class TableStore(Generic[TableT]):
     *point* is `Filter` or `Score`; *get_plugin* returns the plugin of an entry of a profile.
     """
 
-    __slots__ = ("_get_plugin", "_plans", "_point", "_rng", "_runner", "_tables")
-
     def __init__(self, point: str, runner: PluginRunner, get_plugin: Callable[[Any], Any]) -> None:
         self._point, self._runner, self._get_plugin = point, runner, get_plugin
         self._plans: dict[Hashable, TablePlan] = {}
@@ -333,8 +331,6 @@ class TableStore(Generic[TableT]):
 
 class ResultCache:
     """Whether results are cached, and the cached node sets of one plugin runtime. Not thread-safe."""
-
-    __slots__ = ("_node_sets", "enabled")
 
     def __init__(self, *, enabled: bool = True) -> None:
         self.enabled = enabled

@@ -73,8 +73,6 @@ class WaitingPod:
 class WaitingPods:
     """All waiting pods, by uid."""
 
-    __slots__ = ("_pods",)
-
     def __init__(self) -> None:
         self._pods: dict[str, WaitingPod] = {}
 

@@ -70,8 +70,6 @@ T = TypeVar("T")
 class ExpiringCache(Generic[T]):
     """A bounded cache whose entries expire; the oldest are evicted first."""
 
-    __slots__ = ("_entries", "_now")
-
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._entries: OrderedDict[object, tuple[float, T]] = OrderedDict()

@@ -59,8 +59,6 @@ class OpenConnections:
             have been idle for longest are first.
     """
 
-    __slots__ = ("all", "idle")
-
     def __init__(self) -> None:
         self.all: set[OpenConnection] = set()
         self.idle: tuple[OrderedDict[OpenConnection, None], ...] = OrderedDict(), OrderedDict()

@@ -93,8 +93,6 @@ def _compile_selector(topology: LabelSelector | None) -> Selector:
 class VolumeIndex:
     """Index of volumes and storage pools by class, and of nodes by migrated in-tree driver. Each plugin has its own."""
 
-    __slots__ = ("_migrated_nodes", "_pools", "_volumes")
-
     def __init__(self) -> None:
         self._volumes = ObjectIndex(PersistentVolume, get_volume_class, _index_volume)
         self._pools = ObjectIndex(CSIStorageCapacity, lambda capacity: capacity.storage_class_name, _make_pool)

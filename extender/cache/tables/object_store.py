@@ -21,8 +21,6 @@ _MIN_RETAINED_KEYS = 1 << 12
 class _WriteLog:
     """The keys of written and removed objects, in order. The oldest keys are dropped."""
 
-    __slots__ = ("first_revision", "keys")
-
     def __init__(self, first_revision: int) -> None:
         self.first_revision = first_revision
         self.keys: list[str] = []

@@ -54,17 +54,6 @@ class Symbols:
         feature_sets: sets of declared node features.
     """
 
-    __slots__ = (
-        "_label_values",
-        "_max_label_keys",
-        "_memo",
-        "_original",
-        "_pod_labels",
-        "feature_sets",
-        "resources",
-        "taint_sets",
-    )
-
     def __init__(self) -> None:
         self.resources: Interner[str] = Interner(("cpu", "memory", "ephemeral-storage"))
         self.taint_sets: Interner[tuple[Taint, ...]] = Interner(((),))

@@ -52,8 +52,6 @@ class FilterTable(ResultTable):
 class FilterTables:
     """The filter tables of one plugin runtime. Not thread-safe: one per scheduling thread."""
 
-    __slots__ = ("_runner", "_store")
-
     def __init__(self, runner: PluginRunner) -> None:
         self._runner = runner
         self._store = TableStore[FilterTable]("Filter", runner, lambda plugin: plugin)

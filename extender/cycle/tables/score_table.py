@@ -265,8 +265,6 @@ class ScoreTotals:
 class ScoreTables:
     """The score tables and totals of one plugin runtime. Not thread-safe: one per scheduling thread."""
 
-    __slots__ = ("_runner", "_store", "_totals")
-
     def __init__(self, runner: PluginRunner) -> None:
         self._runner = runner
         self._store = TableStore[ScoreTable]("Score", runner, lambda entry: entry.plugin)

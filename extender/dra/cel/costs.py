@@ -19,8 +19,6 @@ COST_LIMIT_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 class CostMeter:
     """Counts the cost of an evaluation."""
 
-    __slots__ = ("_total",)
-
     def __init__(self) -> None:
         self._total = 0
 

@@ -88,8 +88,6 @@ class EligibleNodes:
 class EligibleNodesCache:
     """Computes eligible nodes and caches them until a node changes."""
 
-    __slots__ = ("_cache", "_comparison_operators", "_nodes_version")
-
     def __init__(self, *, comparison_operators: bool = False) -> None:
         """Create an empty cache.
 
