@@ -262,7 +262,10 @@ class Verbs:
             raise RequestError(400, NO_VICTIMS_MESSAGE)
         self._end_assumption(args.pod)
         pod_info, profile = self._prepare_pod(args.pod)
-        victim_uids = await extract_victim_uids(args.victims)
+        victim_uids = {
+            name: tuple([pod.uid for pod in victims.pods])
+            async for name, victims in iterate_cooperatively(args.victims.items())
+        }
         accepted_victims: dict[str, MetaVictims] = {}
         with self.cache.read() as snapshot:
             parts = review_victims(pod_info, snapshot, profile, self.runtime, victim_uids)
@@ -333,14 +336,6 @@ def _filter_nodes(pod: PodInfo, profile: Profile, requested_nodes: RequestedNode
     if diagnosis.pre_filter_run.status is not None:
         return reasons_from_status(diagnosis.pre_filter_run.status, requested_nodes)
     return reasons_from_diagnosis(diagnosis, requested_nodes)
-
-
-async def extract_victim_uids(offered_victims: Mapping[str, MetaVictims]) -> dict[str, tuple[str, ...]]:
-    """Return the uids of the victims by node name."""
-    victim_uids: dict[str, tuple[str, ...]] = {}
-    async for name, victims in iterate_cooperatively(offered_victims.items()):
-        victim_uids[name] = tuple([pod.uid for pod in victims.pods])
-    return victim_uids
 
 
 def build_accepted_victims(
