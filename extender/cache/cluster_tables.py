@@ -50,27 +50,6 @@ class ClusterTables:
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPluginsWithNominatedPods (1.36).
     """
 
-    __slots__ = (
-        "_pods_by_node",
-        "_unapplied_pod_changes",
-        "affinity_terms",
-        "claim_uses",
-        "history_id",
-        "host_ports",
-        "node_change_log",
-        "node_lists",
-        "nodes",
-        "nominated_pods",
-        "objects",
-        "pod_change_log",
-        "pod_group_cycle",
-        "pod_groups",
-        "reader_count",
-        "selector_counts",
-        "signatures",
-        "volume_uses",
-    )
-
     def __init__(self, signatures: SignatureCache | None = None) -> None:
         """Create empty tables.
 

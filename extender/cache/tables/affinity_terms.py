@@ -62,8 +62,6 @@ class AffinityTerm:
 class AffinityTermTable(NodeCountsByKey[AffinityTerm]):
     """The number of assigned pods with each affinity term, by node."""
 
-    __slots__ = ("_cached_matches", "_max_terms", "_terms_by_pod_labels")
-
     def __init__(self) -> None:
         super().__init__()
         self._terms_by_pod_labels: dict[PodLabels, tuple[AffinityTerm, ...]] = {}

@@ -126,24 +126,6 @@ class NodeTable:
     Source: pkg/scheduler/framework/types.go, NodeInfo; pkg/scheduler/util/utils.go, IsScalarResourceName (1.36).
     """
 
-    __slots__ = (
-        "_absent_column",
-        "_image_pool",
-        "_label_columns",
-        "_label_keys",
-        "_max_label_keys",
-        "_node_info_pool",
-        "_owned_label_columns",
-        "_owns_lists",
-        "columns",
-        "images",
-        "names",
-        "objects",
-        "row_by_name",
-        "row_map_version",
-        "symbols",
-    )
-
     def __init__(self, symbols: Symbols) -> None:
         self.symbols = symbols
         self.columns = Columns()

@@ -51,15 +51,6 @@ The values are tuples, so that a hypothesis copies the whole mapping quickly.
 class SelectorCountTable(NodeCountsByKey[PodMatcher]):
     """The number of pods by node, for each matcher in use and for each combination of namespace and labels."""
 
-    __slots__ = (
-        "_emptied_matchers",
-        "_listed_matchers",
-        "_matchers_by_pod_labels",
-        "_row_counts_by_pod_labels",
-        "_unused_labels",
-        "_use_counter",
-    )
-
     def __init__(self) -> None:
         super().__init__()
         # A list may also have matchers without counts, which are skipped.
