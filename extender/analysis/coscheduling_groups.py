@@ -1,6 +1,7 @@
 """Pod groups of the coscheduling plugin in a recorded cluster: as pod groups with the priority of their pods."""
 
 import dataclasses
+from collections.abc import Iterable
 
 from extender.analysis.recorded_cluster import Recording
 from extender.api.coscheduling import make_pod_group, set_scheduling_group
@@ -8,7 +9,7 @@ from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import CoschedulingPodGroup, PodGroup
 from extender.cache.pod_groups import get_pod_group_key
-from extender.config.feature_gates import FeatureGates
+from extender.config.feature_gates import FeatureGates, get_scheduling_defaults
 
 
 def convert_coscheduling_groups(recording: Recording, gates: FeatureGates) -> Recording:
@@ -44,3 +45,15 @@ def describe_unused_groups(recording: Recording, gates: FeatureGates) -> str:
         f"{groups} of scheduling.x-k8s.io without effect; enable the plugin Coscheduling in a configuration and pass it"
         " with --config"
     )
+
+
+def describe_ungated_members(pods: Iterable[Pod], gates: FeatureGates) -> str:
+    """Return a sentence about pods that are scheduled without their pod groups; empty if there are none."""
+    if "GenericWorkload" in gates:
+        return ""
+    count = sum(pod.spec.scheduling_group is not None for pod in pods)
+    members = "1 pod is a member" if count == 1 else f"{count} pods are members"
+    known_gates = get_scheduling_defaults(gates.release)
+    flag = ",".join(f"{gate}=true" for gate in ("GenericWorkload", "GangScheduling") if gate in known_gates)
+    advice = f"pass --feature-gates {flag} if their scheduler has it"
+    return f"{members} of pod groups, which have no effect here; {advice}" if count else ""

@@ -21,6 +21,7 @@ from extender.cli.recording_options import (
     make_offline_runtime,
     redirect_plugin_output,
     warn_about_other_schedulers,
+    warn_about_ungated_members,
 )
 from extender.cli.terminal import ERROR, FITS, WAITS, ProgressBar, exit_with, write_error, write_text
 from extender.config.did_you_mean import did_you_mean
@@ -109,6 +110,7 @@ def explain(
         runtime = make_offline_runtime(verbose=verbose)
         explainer = PodExplainer(cluster.recording, selection, setup.profiles, scheduler_names, runtime)
     _check_nodes(explainer, node or ())
+    warn_about_ungated_members((pod for group in explainer.groups for pod in group), setup.gates)
     status = _write_reports(explainer, output, node or (), brief=brief)
     _warn_about_unexplained_pods(
         cluster, explainer, scheduler_names, selector, warn_if_none=output is options.OutputFormat.TABLE

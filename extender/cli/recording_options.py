@@ -11,7 +11,11 @@ from typing import Any, TextIO
 
 import msgspec
 
-from extender.analysis.coscheduling_groups import convert_coscheduling_groups, describe_unused_groups
+from extender.analysis.coscheduling_groups import (
+    convert_coscheduling_groups,
+    describe_ungated_members,
+    describe_unused_groups,
+)
 from extender.analysis.input.input_errors import (
     InputError,
     InputErrorLine,
@@ -24,6 +28,7 @@ from extender.analysis.pending_pods import list_pods_of_other_schedulers
 from extender.analysis.pod_selection import ALL_PENDING_PODS, PodSelection
 from extender.analysis.recorded_cluster import Recording, load_cache, read_recording
 from extender.answers.schema_version import AnswerKind, make_answer
+from extender.api.kinds.pod import Pod
 from extender.app import wiring
 from extender.basics.visible_text import make_visible
 from extender.cache.cache import Cache
@@ -177,6 +182,12 @@ def warn_about_other_schedulers(
     for name, count in sorted(Counter(pod.spec.scheduler_name for pod in pods_of_others).items()):
         pods = "1 pod is" if count == 1 else f"{count} pods are"
         write_error(f'{pods} pending for scheduler "{name}"; pass its configuration with --config')
+
+
+def warn_about_ungated_members(pods: Iterable[Pod], gates: FeatureGates) -> None:
+    """Print how many of *pods* are scheduled without their pod groups, on standard error."""
+    if note := describe_ungated_members(pods, gates):
+        write_error(note)
 
 
 def load_setup_for_recording(

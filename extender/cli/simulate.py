@@ -15,6 +15,7 @@ from extender.cli.recording_options import (
     make_offline_runtime,
     redirect_plugin_output,
     warn_about_other_schedulers,
+    warn_about_ungated_members,
     write_answer,
 )
 from extender.cli.terminal import FITS, WAITS, ProgressBar, exit_with
@@ -65,6 +66,7 @@ def simulate(
         cluster, _ = read_cluster_inputs(file, input_options, cluster_options)
     check_nodes(cluster.recording)
     cache = load_cache(cluster.recording, cluster.setup.gates, cluster.setup.profiles)
+    warn_about_ungated_members(cache.pending_pods.values(), cluster.setup.gates)
     with redirect_plugin_output(), ProgressBar("pods") as progress_bar:
         simulation = run_simulation(
             cache,

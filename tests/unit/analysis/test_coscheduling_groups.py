@@ -2,10 +2,14 @@
 
 import io
 
-from extender.analysis.coscheduling_groups import convert_coscheduling_groups, describe_unused_groups
+from extender.analysis.coscheduling_groups import (
+    convert_coscheduling_groups,
+    describe_ungated_members,
+    describe_unused_groups,
+)
 from extender.analysis.recorded_cluster import Recording, parse_recording
 from extender.analysis.recording_writer import write_recording
-from extender.api.kinds.pod import Pod
+from extender.api.kinds.pod import Pod, PodSchedulingGroup, PodSpec
 from extender.api.kinds.pod_group import CoschedulingPodGroup, PodGroup
 from extender.config.feature_gates import FeatureGates
 
@@ -51,6 +55,19 @@ def test_without_the_plugin_the_recording_stays_and_a_note_says_so() -> None:
         "1 PodGroup of scheduling.x-k8s.io without effect; enable the plugin Coscheduling in a configuration and pass"
         " it with --config"
     )
+
+
+def test_members_of_pod_groups_without_the_feature_gate_have_a_note() -> None:
+    group = PodSchedulingGroup(pod_group_name="train")
+    pods = [Pod(spec=PodSpec(scheduling_group=group)), Pod(spec=PodSpec(scheduling_group=group)), Pod()]
+    assert describe_ungated_members(pods, FeatureGates()) == (
+        "2 pods are members of pod groups, which have no effect here;"
+        " pass --feature-gates GenericWorkload=true if their scheduler has it"
+    )
+    assert describe_ungated_members(pods[:1], FeatureGates()).startswith("1 pod is a member of pod groups, ")
+    assert describe_ungated_members(pods[2:], FeatureGates()) == ""
+    assert describe_ungated_members(pods, FeatureGates({"GenericWorkload": True})) == ""
+    assert describe_ungated_members(pods, COSCHEDULING) == ""
 
 
 def test_a_written_recording_has_the_groups_with_their_own_api_version() -> None:

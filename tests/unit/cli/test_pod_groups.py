@@ -52,6 +52,15 @@ def test_an_explanation_includes_the_pod_group(extender: Command) -> None:
     assert json.loads(out)["pods"]["default/a"]["podGroup"] is None
 
 
+@pytest.mark.parametrize("command", ["explain", "simulate"])
+def test_pod_groups_without_the_feature_gates_have_a_note(extender: Command, command: str) -> None:
+    note = "2 pods are members of pod groups, which have no effect here;"
+    note += " pass --feature-gates {} if their scheduler has it\n"
+    assert extender(command, "-f", "-", stdin=GANG)[2].endswith(note.format("GenericWorkload=true"))
+    assert extender(command, "-f", "-", *RELEASE, stdin=GANG)[2].endswith(note.format(GATES))
+    assert "no effect" not in extender(command, "-f", "-", *RELEASE, "--feature-gates", GATES, stdin=GANG)[2]
+
+
 def test_the_one_line_report_of_a_member_names_the_node_to_which_it_goes_with_its_group(extender: Command) -> None:
     other_node = GANG.partition("---")[0].replace("n1", "n2")
     flags = ("--feature-gates", GATES, *RELEASE, "--brief")
