@@ -19,6 +19,7 @@ from extender.framework.extension_points import PostFilterResult
 from extender.framework.status import SUCCESS, error_status
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.preemption.plan import Candidate, GroupPreemptionPlan, PreemptionPlan
+from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
 from extender.scheduler.context import SchedulerContext, log, run_in_background, start_task
 from extender.scheduler.status_patches import make_delete_call, make_disruption_target_patch, make_nomination_patch
@@ -229,6 +230,9 @@ def _cancel_binding(context: SchedulerContext, preemptor: Preemptor, victim: Ass
         cancel("preempted by DefaultPreemption")
     else:
         return False
+    log_messages.log_cancelled(
+        preemptor.object, preemptor.kind, victim.pod, preemptor.node_name, was_waiting=waiting_pod is not None
+    )
     _record_preempted_event(context, preemptor, victim, in_memory=True)
     return True
 
@@ -332,4 +336,5 @@ async def _evict(context: SchedulerContext, preemptor: Preemptor, victim: Assign
         await context.api.call(make_delete_call(victim.pod))
     except NotFoundError:
         return
+    log_messages.log_preempted(preemptor.object, victim.pod, preemptor.node_name)
     _record_preempted_event(context, preemptor, victim, in_memory=False)

@@ -1,12 +1,13 @@
 """Log what happens to each pod, with kube-scheduler's texts and verbosities.
 
-Source: cmd/kube-scheduler/app/server.go, Run; pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure
-(1.36).
+Source: cmd/kube-scheduler/app/server.go, Run; pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure;
+pkg/scheduler/framework/preemption/executor.go, NewExecutor (1.36).
 """
 
 from typing import Final
 
 from extender.api.kinds.pod import Pod
+from extender.cache.group_hierarchy import Group
 from extender.logs.klog import verbosity
 from extender.scheduler.context import log
 
@@ -31,6 +32,20 @@ def log_unschedulable(pod: Pod, message: str) -> None:
     """Log that the pod fits no node."""
     if log.isEnabledFor(_OUTCOME_LEVEL):
         log.log(_OUTCOME_LEVEL, "Unable to schedule pod; no fit; waiting", extra={"pod": pod, "err": message})
+
+
+def log_preempted(preemptor: Pod | Group, victim: Pod, node: str) -> None:
+    """Log that *victim* was deleted for *preemptor*, which preempts on *node*."""
+    fields = {"preemptor": preemptor, "victim": victim, "node": node}
+    log.log(_OUTCOME_LEVEL, "Preemptor Pod preempted victim Pod", extra=fields)
+
+
+def log_cancelled(preemptor: Pod | Group, kind: str, victim: Pod, node: str, *, was_waiting: bool) -> None:
+    """Log that the binding of *victim*, which waited on Permit or was in PreBind, is cancelled for *preemptor*."""
+    text, key = "Preemptor rejected a pod in preBind", "podInPreBind"
+    if was_waiting:
+        text, key = "Preemptor preempted a waiting pod", "waitingPod"
+    log.log(_OUTCOME_LEVEL, text, extra={"preemptorType": kind, "preemptor": preemptor, key: victim, "node": node})
 
 
 def log_error(pod: Pod, message: str) -> None:

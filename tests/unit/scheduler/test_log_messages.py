@@ -5,9 +5,10 @@ import logging
 import pytest
 
 from extender.client.errors import ServerError
-from extender.logs.klog import verbosity
+from extender.logs.klog import TextFormatter, verbosity
 from tests.build import make_node, make_pod
 from tests.unit.scheduler.builders import SchedulerHarness
+from tests.unit.scheduler.test_evictions import add_waiting_pod, make_harness
 
 
 def log_messages_by_pod(caplog: pytest.LogCaptureFixture, v: int) -> list[tuple[str, str]]:
@@ -41,3 +42,25 @@ def test_every_attempt_is_logged_at_verbosity_3(caplog: pytest.LogCaptureFixture
 def test_only_errors_are_logged_at_verbosity_0(caplog: pytest.LogCaptureFixture) -> None:
     assert log_messages_by_pod(caplog, 0) == [("unlucky", "Error scheduling pod; retrying")]
     assert caplog.records[-1].levelno == logging.ERROR
+
+
+def test_each_victim_of_a_preemption_is_logged_at_verbosity_2(caplog: pytest.LogCaptureFixture) -> None:
+    """Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor (1.37)."""
+    caplog.set_level(verbosity(2))
+    harness, _ = make_harness(make_pod("running", node="n1", requests={"cpu": "1"}, priority=0))
+    add_waiting_pod(harness, "waiting", "1", 0)
+    binding = make_pod("binding", requests={"cpu": "1"}, priority=0)
+    harness.cache.assume(binding, "n1")
+    harness.context.pre_bind_cancel_functions[binding.metadata.uid] = lambda _: None
+
+    harness.attempt()
+
+    records = [record for record in caplog.records if "preemptor" in vars(record)]
+    lines = [TextFormatter().format(record).partition("] ")[2] for record in records]
+    assert sorted(lines) == [
+        '"Preemptor Pod preempted victim Pod" preemptor="default/high" victim="default/running" node="n1"',
+        '"Preemptor preempted a waiting pod" preemptorType="pod" preemptor="default/high" '
+        'waitingPod="default/waiting" node="n1"',
+        '"Preemptor rejected a pod in preBind" preemptorType="pod" preemptor="default/high" '
+        'podInPreBind="default/binding" node="n1"',
+    ]
