@@ -303,11 +303,11 @@ def test_the_pages_cluster_and_waiting_pods_are_paused(open_page: OpenPage, tmp_
             page.close()
 
 
-COUNT_CHANGES = """() => {
+COUNT_CHANGES = """(id) => {
     window.changeCount = 0;
     window.problems = document.getElementById("problems");
     const observer = new MutationObserver((changes) => { window.changeCount += changes.length; });
-    observer.observe(document.getElementById("selected"), { childList: true, subtree: true, characterData: true });
+    observer.observe(document.getElementById(id), { childList: true, subtree: true, characterData: true });
 }"""
 
 
@@ -322,7 +322,7 @@ def test_a_change_is_announced_only_where_something_changed(open_page: OpenPage,
         expect(page.locator("#selected")).to_contain_text("1 pods")
         expect(page.locator("#selected")).to_contain_text("default/web")
         page.locator("#selected a").focus()
-        page.evaluate(COUNT_CHANGES)
+        page.evaluate(COUNT_CHANGES, "selected")
         running.create(make_pod("large", cpu="16"))
         with page.expect_response("**/data/nodes/n1"):
             expect(page.get_by_role("link", name="1 pod waits")).to_be_visible()
@@ -341,6 +341,26 @@ def test_a_page_connects_again_after_an_error_of_a_proxy(browser: Browser, sched
     expect(page.locator("#connection.lost")).to_contain_text("Connecting again.")
     page.clock.fast_forward(10_000)
     expect(page.locator("#connection:not(.lost)")).to_have_text("Live.")
+    page.close()
+
+
+def test_a_page_that_cannot_be_read_again_says_so_once(browser: Browser, scheduler: LiveScheduler) -> None:
+    """It has the time of what it shows, and is not live for a moment at each event."""
+    page = browser.new_page(**READER_OPTIONS)  # type: ignore[arg-type]  # options of Playwright
+    page.goto(f"{scheduler.url}waiting")
+    expect(page.locator("#connection")).to_have_text("Live.")
+    page.route("**/ui/waiting", lambda route: route.fulfill(status=500))
+    scheduler.create(make_pod("unread", cpu="64"))
+    lost = re.compile(r"^As of \d\d:\d\d:\d\d UTC\. The page cannot be read again: status 500\.$")
+    expect(page.locator("#connection.lost")).to_have_text(lost)
+    page.evaluate(COUNT_CHANGES, "connection")
+    with page.expect_response("**/ui/waiting"):
+        pass
+    expect(page.locator("#connection.lost")).to_have_text(lost)
+    assert page.evaluate("window.changeCount") == 0
+    page.unroute_all()
+    expect(page.locator("#connection")).to_have_text("Live.")
+    expect(page.get_by_role("link", name="default/unread")).to_be_visible()
     page.close()
 
 

@@ -6,11 +6,21 @@ const RETRY_MILLISECONDS = 10_000;
 const connection = document.getElementById("connection");
 const button = document.getElementById("pause");
 
-/** Show the state of the connection. */
-export function setStatus(text, isLost = false) {
+let failure = ""; // why the page does not show what it receives
+let showLive = () => {};
+
+export const formatTime = (time) => `${new Date(time).toISOString().slice(11, 19)} UTC`;
+
+function setStatus(text, isLost = false) {
   if (connection.textContent === text) return;
   connection.textContent = text;
   connection.classList.toggle("lost", isLost);
+}
+
+/** Show why the page does not show what it receives, or with an empty text that it is live. */
+export function setFailure(text) {
+  failure = text;
+  showLive();
 }
 
 /** Call `receive` with the text of each event of a stream, except while the page is paused. */
@@ -20,7 +30,10 @@ export function followEvents(name, receive) {
   let timer = 0;
   let paused = false;
   let received = null; // the newest event, also while the page is paused
-  const getLiveText = () => (paused ? "Paused." : "Live.");
+  showLive = () => {
+    if (events?.readyState !== EventSource.OPEN) return;
+    setStatus(failure || (paused ? "Paused." : "Live."), Boolean(failure));
+  };
 
   function connect() {
     events?.close();
@@ -29,7 +42,7 @@ export function followEvents(name, receive) {
     events = new EventSource(`${PREFIX}/events/${name}`);
     events.addEventListener("message", (event) => {
       lastContact = Date.now();
-      setStatus(getLiveText());
+      showLive();
       received = event.data;
       if (!paused) receive(received);
       document.documentElement.dataset.live = "true";
@@ -37,7 +50,7 @@ export function followEvents(name, receive) {
     events.addEventListener("error", () => {
       // A browser does not connect again by itself after a status such as 502 of a proxy whose server starts again.
       if (events.readyState === EventSource.CLOSED) timer = setTimeout(connect, RETRY_MILLISECONDS);
-      setStatus(`Not live, as of ${new Date(lastContact).toISOString().slice(11, 19)} UTC. Connecting again.`, true);
+      setStatus(`Not live, as of ${formatTime(lastContact)}. Connecting again.`, true);
     });
   }
 
@@ -45,7 +58,7 @@ export function followEvents(name, receive) {
   button.addEventListener("click", () => {
     paused = !paused;
     button.textContent = paused ? "Continue" : "Pause";
-    if (!connection.classList.contains("lost")) setStatus(getLiveText());
+    showLive();
     if (!paused && received) receive(received); // the next one may come later
   });
   document.addEventListener("visibilitychange", connect);

@@ -1,6 +1,6 @@
 // Pages about a cluster that changes: reads the page again when the server says that something changed.
 
-import { followEvents, setStatus } from "./events.js";
+import { followEvents, formatTime, setFailure } from "./events.js";
 
 const AGE_SECONDS = 5;
 
@@ -50,6 +50,7 @@ const getVersion = () => Number(document.querySelector("[data-version]")?.datase
 export function followChanges(update) {
   let version = getVersion();
   let reading = false;
+  let lastCurrent = performance.timeOrigin; // when the page last showed the newest version
   async function readAgain() {
     if (reading || document.hidden) return;
     reading = true;
@@ -60,15 +61,19 @@ export function followChanges(update) {
         replaceElement("problems", page);
         await update(page);
         if (version === wanted) version = getVersion(); // the page may be newer than the event
+        lastCurrent = Date.now();
+        setFailure("");
       }
     } catch (error) {
-      setStatus(`The page cannot be read again: ${error.message}.`, true); // the next event tries again
+      // The next event tries again.
+      setFailure(`As of ${formatTime(lastCurrent)}. The page cannot be read again: ${error.message}.`);
     } finally {
       reading = false;
     }
   }
   followEvents("changes", (text) => {
     ({ version } = JSON.parse(text));
+    if (version === getVersion()) lastCurrent = Date.now();
     void readAgain();
   });
 }
