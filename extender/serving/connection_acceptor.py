@@ -9,7 +9,7 @@ import socket
 import ssl
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -69,8 +69,8 @@ class OpenConnections:
     def add(self, abort: Callable[[], object]) -> OpenConnection:
         """Add a new connection, which *abort* closes at once."""
         connection = OpenConnection(self, abort)
-        self.all.add(connection)
         self.idle[False][connection] = None
+        self.all.add(connection)  # last: if the memory does not suffice, the connection does not count
         return connection
 
     def make_room(self) -> bool:
@@ -152,25 +152,44 @@ class ConnectionAcceptor:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _accept(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             try:
-                connection, _ = await loop.sock_accept(self._listener)
+                await self._accept_connection()
             except ConnectionError:  # the client has closed the connection already
                 continue
             except OSError as error:
                 _LOG.warning("No connection can be accepted", extra={"err": str(error)})
                 await asyncio.sleep(_PAUSE_SECONDS)
-                continue
-            if len(self._open_connections) >= self._max_connections:
-                self._full_log.log({"openConnections": len(self._open_connections)}, loop.time())
-                await asyncio.sleep(0)  # tasks start that may be cancelled; sockets of aborted connections are closed
-                if len(self._open_connections) >= self._max_connections and not self._open_connections.make_room():
-                    connection.close()
-                    continue
+            except MemoryError:
+                with suppress(MemoryError):
+                    self._open_connections.make_room()  # the buffers of a connection may have 64 KiB
+                    self._log_full()
+                await asyncio.sleep(0)  # no timer, which needs memory
+
+    def _log_full(self) -> None:
+        self._full_log.log({"openConnections": len(self._open_connections)}, asyncio.get_running_loop().time())
+
+    async def _accept_connection(self) -> None:
+        """Accept one connection, and start to set it up.
+
+        Raises:
+            OSError: the connection cannot be accepted.
+            MemoryError: the memory does not suffice; the connection is closed.
+        """
+        connection, _ = await asyncio.get_running_loop().sock_accept(self._listener)
+        if len(self._open_connections) >= self._max_connections:
+            self._log_full()
+            await asyncio.sleep(0)  # tasks start that may be cancelled; sockets of aborted connections are closed
+            if len(self._open_connections) >= self._max_connections and not self._open_connections.make_room():
+                connection.close()
+                return
+        with ExitStack() as stack:
+            stack.callback(connection.close)
             open_connection = self._open_connections.add(connection.close)
+            stack.callback(open_connection.remove)
             task = self._start_task(self._set_up(connection, open_connection))
             open_connection.abort = task.cancel  # used if it is closed before it is set up
+            stack.pop_all()
 
     async def _set_up(self, connection: socket.socket, open_connection: OpenConnection) -> None:
         """Create the transport and the protocol of *connection*; remove it if the TLS handshake fails."""
@@ -188,7 +207,7 @@ class ConnectionAcceptor:
             is_set_up = True
         except ssl.SSLError as error:
             self._handshake_log.log({"from": client, "err": str(error)}, loop.time())
-        except (OSError, RuntimeError):  # uvloop raises RuntimeError if the client resets the connection
+        except (OSError, RuntimeError, MemoryError):  # uvloop raises RuntimeError if the client resets the connection
             pass
         finally:
             if not is_set_up:

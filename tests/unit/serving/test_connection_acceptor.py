@@ -112,6 +112,26 @@ def test_a_connection_beyond_the_limit_is_closed_if_all_others_have_a_request_in
         assert is_served(connect(port))
 
 
+def test_connections_are_accepted_after_one_for_which_the_memory_did_not_suffice(
+    connect: Callable[[int], socket.socket], new_event_loop: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a process whose memory is limited by `ulimit -v`. An idle connection is closed, which frees its memory."""
+    add, errors = OpenConnections.add, [MemoryError]
+
+    def fail_once(connections: OpenConnections, abort: Callable[[], object]) -> OpenConnection:
+        if errors:
+            raise errors.pop()
+        return add(connections, abort)
+
+    with serve_in_thread(app, loop=new_event_loop) as port:
+        idle = connect(port)
+        assert is_served(idle)
+        monkeypatch.setattr(OpenConnections, "add", fail_once)
+        assert is_closed(connect(port))
+        assert is_closed(idle)
+        assert is_served(connect(port))
+
+
 def make_certificate(folder: Path) -> ServingCertificate:
     """Return a new certificate of a server."""
     issued = trustme.CA().issue_cert("localhost")
