@@ -45,7 +45,9 @@ def list_pods_of_other_schedulers(recording: Recording, scheduler_names: Iterabl
     return [
         pod
         for pod in pods.values()
-        if pod.spec.scheduler_name not in scheduler_name_set and not _find_reason_not_pending(pod)
+        if not pod.spec.node_name
+        and not _find_reason_finished(pod)
+        and pod.spec.scheduler_name not in scheduler_name_set
     ]
 
 
@@ -91,11 +93,6 @@ def _format_object_name(text: str, namespace: str) -> str:
     if workload is None:
         return f"Pod {strip_pod_alias(text)}"
     return f"{workload.kind} {f'{workload.namespace}/' if workload.namespace else ''}{workload.name}"
-
-
-def _find_reason_not_pending(pod: Pod) -> str:
-    """Return the reason why a pod is not pending; empty if it is pending."""
-    return f"is on node {pod.spec.node_name}" if pod.spec.node_name else _find_reason_finished(pod)
 
 
 def _find_reason_finished(pod: Pod) -> str:
