@@ -47,8 +47,6 @@ NO_MEMBERS = PodGroupMembers()
 class PodGroupTable:
     """Pod groups that have members, by `namespace/name`, and the children of composite pod groups."""
 
-    __slots__ = ("_children", "_groups")
-
     def __init__(self) -> None:
         self._groups: CopyOnWriteDict[str, PodGroupMembers] = CopyOnWriteDict(PodGroupMembers.copy)
         self._children: CopyOnWriteDict[GroupKey, dict[GroupKey, None]] = CopyOnWriteDict(dict)

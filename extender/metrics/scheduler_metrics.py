@@ -66,8 +66,6 @@ ReadGauges = Callable[[], Mapping[str, Mapping[str, int] | Mapping[tuple[str, st
 class ProfileObserver(PluginObserver):
     """The plugin observer of a profile."""
 
-    __slots__ = ("_families", "_plugins", "_profile")
-
     def __init__(self, profile: str, plugin_metrics: PluginMetrics, families: MetricFamilies) -> None:
         self._profile, self._plugins, self._families = profile, plugin_metrics, families
 

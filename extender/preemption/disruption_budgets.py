@@ -51,8 +51,6 @@ class Budgets:
         stops_at_violation: whether the eviction of a pod uses no budget after the first one that it violates.
     """
 
-    __slots__ = ("_indices_by_key", "_indices_by_signature", "budgets", "disruptions_allowed", "stops_at_violation")
-
     def __init__(self, budgets: Iterable[Budget], *, stops_at_violation: bool = False) -> None:
         self.budgets = tuple(budgets)
         self.stops_at_violation = stops_at_violation

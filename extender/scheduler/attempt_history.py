@@ -56,8 +56,6 @@ class PluginTimer(PluginObserver):
     the time of all members counts for the first one.
     """
 
-    __slots__ = ("_current", "_seconds_by_uid")
-
     def __init__(self) -> None:
         self._current: dict[str, float] = {}
         self._seconds_by_uid: dict[str, dict[str, float]] = {}

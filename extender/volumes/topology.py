@@ -35,8 +35,6 @@ class TopologyIndex:
         all_positions: the positions of all nodes.
     """
 
-    __slots__ = ("_nodes", "_positions_by_selector", "_sorted_by_label", "all_positions")
-
     def __init__(self, nodes: NodeView) -> None:
         self._nodes = nodes
         self._sorted_by_label: dict[str, tuple[IntArray, IntArray]] = {}

@@ -21,8 +21,6 @@ _MAX_BLOCKS: Final = 32
 class ChangeLog:
     """An append-only log of row numbers. The oldest entries are dropped; other entries keep their positions."""
 
-    __slots__ = ("_blocks", "_first_position", "_last_block")
-
     def __init__(self) -> None:
         self._first_position = 0
         self._last_block = array("q")

@@ -52,8 +52,6 @@ def _copy_counts(counts: _CountByIpByRow) -> _CountByIpByRow:
 class HostPortTable:
     """The number of pods that use each host port, by protocol and port, then by node row, then by host IP."""
 
-    __slots__ = ("_uses",)
-
     def __init__(self) -> None:
         self._uses: CopyOnWriteDict[tuple[str, int], _CountByIpByRow] = CopyOnWriteDict(_copy_counts)
 

@@ -42,8 +42,6 @@ def _copy_state(state: ImageState) -> ImageState:
 class ImageTable:
     """Image states by name. An image keeps the size that the first node reported as long as any node has it."""
 
-    __slots__ = ("_changes", "_indexed_names", "_states")
-
     def __init__(self) -> None:
         self._states: CopyOnWriteDict[str, ImageState] = CopyOnWriteDict(_copy_state)
         self._indexed_names: set[str] | None = None  # None: all

@@ -41,8 +41,6 @@ class ObjectStore:
         list_versions: the resource version of the last complete list that the store has, by kind.
     """
 
-    __slots__ = ("_objects", "_revisions", "_start_new_history_on_write", "_write_logs", "history_id", "list_versions")
-
     def __init__(self) -> None:
         self._objects: CopyOnWriteDict[type, dict[str, Any]] = CopyOnWriteDict(dict)
         self._revisions: dict[type[Any], int] = {}

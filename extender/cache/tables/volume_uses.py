@@ -21,8 +21,6 @@ _NO_USERS: Final[Mapping[int, frozenset[str]]] = MappingProxyType({})
 class ResourceClaimUseTable:
     """The pods that take node resources through each resource claim, by claim key and node row."""
 
-    __slots__ = ("_users",)
-
     def __init__(self) -> None:
         self._users: CopyOnWriteDict[str, _UidsByRow] = CopyOnWriteDict(dict)
 
@@ -143,8 +141,6 @@ _PodCountByRow: TypeAlias = dict[int, int]
 
 class VolumeUseTable:
     """The number of pods that use each PVC and disk, by node row."""
-
-    __slots__ = ("_claims", "_disks", "_ephemeral_claims", "_writable_disks")
 
     def __init__(self) -> None:
         self._claims: CopyOnWriteDict[str, _PodCountByRow] = CopyOnWriteDict(dict)
