@@ -133,6 +133,7 @@ class Operations:
             status.setdefault("allocatable", dict(status["capacity"]))
             status.pop("phase", None)
             node_labels = metadata.setdefault("labels", {})
+            node_labels["kubernetes.io/hostname"] = metadata["name"]
             if labels:
                 node_labels[labels["labelKey"]] = labels["labelValues"][number % len(labels["labelValues"])]
             if unique_label:

@@ -6,8 +6,11 @@ A PATTERN selects workloads by name (FOLDER/CASE/WORKLOAD), such as `affinity/*`
 Without a PATTERN, one workload of each case is selected: the first that Kubernetes marks for performance. Needs
 `make control-plane`, from which Go's module cache has the files of the benchmark.
 
-Each workload runs on an empty cluster. Prints one JSON line per run. The test client is slower than upstream's, so that
-it may limit the pods per second of fast workloads; the CPU time of the scheduler does not depend on it.
+Each workload runs on an empty cluster. With --nodes or --pods, a workload may become impossible, for example because
+pods that exclude each other find no node; its line then has `timed_out`.
+
+Prints one JSON line per run. The test client is slower than upstream's, so that it may limit the pods per second of
+fast workloads; the CPU time of the scheduler does not depend on it.
 """
 
 import argparse
