@@ -393,6 +393,8 @@ def list_families(found: Iterable[MetricFamily]) -> Iterator[tuple[str, ...]]:
             notes.append(f"Since {DEFAULT_RELEASE.version}.")
         if family.deprecated_version:
             notes.append(f"Deprecated since {family.deprecated_version}.")
+        if family.is_hidden:
+            notes.append("Hidden without `--show-hidden-metrics-for-version`.")
         labels = ", ".join(map(format_code, family.labels))
         text = " ".join([family.help, *notes])
         yield format_code(family.name), family.type.value, labels, family.stability.value, text

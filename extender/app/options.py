@@ -30,6 +30,8 @@ class ScheduleOptions:
         authentication, authorization: the options for callers of the HTTPS port.
         max_in_unschedulable_pods_seconds: the time after which an unschedulable pod is retried.
         features: true for enabled feature gates, by (name, stage).
+        disabled_metrics: the metric families to leave out.
+        shows_hidden_metrics: whether metrics that the release hides are exposed.
         flags: the values of all flags by name, as text for the page `/flagz`.
         warnings: the lines to log after the start.
         serves_ui: whether the HTTPS port has the pages `/ui/`.
@@ -46,6 +48,7 @@ class ScheduleOptions:
     logs: LoggingOptions = field(default_factory=LoggingOptions)
     features: Mapping[tuple[str, str], bool] = field(default_factory=dict)
     disabled_metrics: frozenset[str] = frozenset()
+    shows_hidden_metrics: bool = False
     flags: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     serves_ui: bool = False

@@ -40,7 +40,9 @@ def make_telemetry(options: ScheduleOptions, now: float) -> Telemetry:
     """Return new metrics, all zero; *now* is in seconds since 1970."""
     health_metrics = HealthMetrics(now)
     health = Health(public=True, observe_check=health_metrics.observe_check)
-    metrics = make_scheduler_metrics(options.setup.profiles, options.disabled_metrics, options.setup.gates)
+    metrics = make_scheduler_metrics(
+        options.setup.profiles, options.disabled_metrics, options.setup.gates, shows_hidden=options.shows_hidden_metrics
+    )
     return Telemetry(metrics, health_metrics, health, now)
 
 

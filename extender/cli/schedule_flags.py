@@ -120,8 +120,7 @@ _GATES = (
 _METRICS = (
     Flag("disabled-metrics", STRINGS, (), "Metric families to leave out."),
     Flag("show-hidden-metrics-for-version", STRING, "",
-         "Show the metrics hidden since this release, the one before --emulated-version.",
-         no_effect_reason="no metric is hidden"),
+         "Show the metrics hidden since this release, the one before --emulated-version."),
     Flag("allow-metric-labels", PAIRS, (), "Allowed label values.",
          no_effect_reason="label values are bounded already"),
     Flag("allow-metric-labels-manifest", STRING, "", "File with allowed label values.",

@@ -91,6 +91,7 @@ def make_schedule_options(parsed_flags: ParsedFlags) -> ScheduleOptions:
         logs=make_logging_options(parsed_flags),
         features=get_values_by_gate_and_stage(feature_gates, release),
         disabled_metrics=frozenset(parsed_flags["disabled-metrics"]),
+        shows_hidden_metrics=bool(parsed_flags["show-hidden-metrics-for-version"]),
         warnings=(*list_flag_warnings(parsed_flags), *setup.warnings),
         serves_ui=parsed_flags["ui"],
         flags={name: FLAGS[name].type.render(parsed_flags[name]) for name in sorted(FLAGS)},

@@ -62,6 +62,14 @@ class MetricFamily:
     deprecated_version: str = ""
     by_release: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether kube-scheduler hides the family by default: alpha metrics from the release that deprecates them.
+
+        Source: component-base/metrics/registry.go, shouldHide (1.37).
+        """
+        return bool(self.deprecated_version) and self.stability is Stability.ALPHA
+
 
 counter: Final = partial(MetricFamily, MetricType.COUNTER)
 gauge: Final = partial(MetricFamily, MetricType.GAUGE)

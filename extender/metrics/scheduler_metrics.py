@@ -123,8 +123,10 @@ class SchedulerMetrics(ClientMetrics):
         disabled_families: Collection[str] = (),
         gates: Container[str] = FAMILIES_BY_GATE,
         release: Release = DEFAULT_RELEASE,
+        *,
+        shows_hidden: bool = False,
     ) -> None:
-        """Register all families except the *disabled_families* and those of disabled feature gates.
+        """Register all families except the *disabled_families*, those of disabled feature gates, and hidden ones.
 
         *registry* already contains the families of *plugin_metrics*, which are of the same *release*. By default, all
         *gates* of `FAMILIES_BY_GATE` are enabled.
@@ -134,12 +136,16 @@ class SchedulerMetrics(ClientMetrics):
             name for gate, names in FAMILIES_BY_GATE.items() if gate not in gates for name in names
         }
         families = select_families((*SCHEDULER_FAMILIES, *PROCESS_FAMILIES), release)
-        super().__init__(MetricFamilies(registry, families, families_of_disabled_gates.union(disabled_families)))
+        hidden = {family.name for family in families if family.is_hidden and not shows_hidden}
+        hidden -= families_of_disabled_gates
+        omitted = families_of_disabled_gates.union(disabled_families, hidden)
+        super().__init__(MetricFamilies(registry, families, omitted))
         self._registered = Counter(
             (family.stability.value, family.deprecated_version)
             for family in (*families, *select_families(PLUGIN_FAMILIES, release))
         )
         self._families.increment("disabled_metrics_total", by=len(disabled_families))
+        self._families.increment("hidden_metrics_total", by=len(hidden))
         self._read_gauges: ReadGauges | None = None
         self._session_count = 1
         self._build_info: BuildInfo | None = None
@@ -364,7 +370,11 @@ class SchedulerMetrics(ClientMetrics):
 
 
 def make_scheduler_metrics(
-    profiles: Mapping[str, Profile], disabled_families: Collection[str] = (), gates: Container[str] = FAMILIES_BY_GATE
+    profiles: Mapping[str, Profile],
+    disabled_families: Collection[str] = (),
+    gates: Container[str] = FAMILIES_BY_GATE,
+    *,
+    shows_hidden: bool = False,
 ) -> SchedulerMetrics:
     """Return the metrics of a scheduler in a new registry; see `SchedulerMetrics` for the arguments."""
     registry = make_registry()
@@ -372,4 +382,4 @@ def make_scheduler_metrics(
     plugin_metrics = PluginMetrics(registry, list(profiles), disabled_families=disabled_families, release=release)
     for profile in profiles.values():
         plugin_metrics.register_profile(profile)
-    return SchedulerMetrics(registry, plugin_metrics, disabled_families, gates, release)
+    return SchedulerMetrics(registry, plugin_metrics, disabled_families, gates, release, shows_hidden=shows_hidden)

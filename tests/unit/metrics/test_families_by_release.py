@@ -56,6 +56,21 @@ def test_a_deprecated_family_says_so() -> None:
     assert help_text == "[ALPHA] (Deprecated since 1.37.0) Seconds the evictions of one preemption took."
 
 
+@pytest.mark.parametrize(
+    ("release", "shows_hidden", "is_exposed", "hidden_count"),
+    [(RELEASE_1_36, False, True, 0), (RELEASE_1_37, False, False, 1), (RELEASE_1_37, True, True, 0)],
+    ids=["1.36 does not deprecate it", "1.37 hides it", "it is shown on request"],
+)
+def test_a_deprecated_alpha_metric_is_hidden(
+    release: Release, shows_hidden: bool, is_exposed: bool, hidden_count: int
+) -> None:
+    """Source: component-base/metrics/registry.go, shouldHide, kubeRegistry.trackHiddenCollector (1.37)."""
+    profiles = build_setup(gates=FeatureGates(release=release)).profiles
+    page = b"".join(make_scheduler_metrics(profiles, shows_hidden=shows_hidden).render()).decode()
+    assert ("scheduler_preemption_goroutines_duration_seconds" in page) is is_exposed
+    assert f"\nhidden_metrics_total {hidden_count}.0\n" in page
+
+
 def test_the_page_of_1_37_has_the_new_series() -> None:
     metrics = make_metrics(RELEASE_1_37)
     metrics.set_sources(
