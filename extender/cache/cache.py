@@ -123,11 +123,6 @@ class Cache:
         """Return the pods on node *name* by uid. The next write may change the mapping."""
         return self._get_snapshot().pods_on(name)
 
-    @property
-    def symbols(self) -> Symbols:
-        """The interned resource names and other values of this cluster, with their ids."""
-        return self._get_snapshot().symbols
-
     def make_pod_info(self, pod: Pod) -> PodInfo:
         """Return the `PodInfo` of *pod* with its signature in this cluster."""
         return self._get_snapshot().make_pod_info(pod)

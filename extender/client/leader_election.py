@@ -104,13 +104,13 @@ class Election:
         """Return whether we certainly lead at *now* (monotonic seconds); check it immediately before each binding."""
         return self.leading and now - self._renewed_at < self.settings.renew_deadline
 
-    def is_healthy(self, now: float, tolerance: float = 20.0) -> bool:
-        """Return False if the process hangs: it leads, but the lease expired more than *tolerance* seconds ago.
+    def is_healthy(self, now: float) -> bool:
+        """Return False if the process hangs: it leads, but the lease expired more than 20 seconds ago.
 
         Source: client-go/tools/leaderelection/healthzadaptor.go, HealthzAdaptor.Check;
         cmd/kube-scheduler/app/server.go, Run (1.36).
         """
-        return not self.leading or now - self._observed_at <= self.settings.lease_duration + tolerance
+        return not self.leading or now - self._observed_at <= self.settings.lease_duration + 20.0
 
     def make_renewal_without_get(self, now: float, wall_time: float) -> LeaseWrite | None:
         """Return a renewal to send without reading the lease first; None: read it first."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from extender.cycle.diagnosis import Diagnosis
 from extender.cycle.score import Ranking
-from extender.framework.status import Code, Status
+from extender.framework.status import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,6 @@ class ScheduleFailure:
     def message(self) -> str:
         """The message of the pod's event and condition."""
         return self.status.message
-
-    @property
-    def reason(self) -> str:
-        """The reason of the pod's condition.
-
-        Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure (1.36).
-        """
-        return "SchedulerError" if self.status.code is Code.ERROR else "Unschedulable"
 
 
 Decision = ScheduleResult | ScheduleFailure

@@ -210,7 +210,7 @@ def _validate_version_match(match: str, version: int | None, token: _ContinueTok
     elif match == "Exact" and version == 0:
         message = 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
     if message:
-        raise new_invalid_options("resourceVersionMatch", message)
+        raise new_invalid_options(message)
 
 
 def _is_after_token(stored_object: StoredObject, token: _ContinueToken | None) -> bool:

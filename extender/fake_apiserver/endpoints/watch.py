@@ -11,7 +11,11 @@ from typing import Final
 
 from extender.fake_apiserver.endpoints.listing import ListSelector, parse_list_selector
 from extender.fake_apiserver.endpoints.request_info import RequestInfo
-from extender.fake_apiserver.registry.api_errors import StatusError, new_invalid_options, new_too_large_resource_version
+from extender.fake_apiserver.registry.api_errors import (
+    StatusError,
+    new_invalid_options,
+    new_too_large_resource_version,
+)
 from extender.fake_apiserver.registry.resources import Object
 from extender.fake_apiserver.registry.store import Store, StoreChange, StoredObject, StoreEvent
 
@@ -67,10 +71,10 @@ class Watch:
         if "sendInitialEvents" in self._request.query:
             if self._request.query.get("resourceVersionMatch") != "NotOlderThan":
                 message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-                raise new_invalid_options("resourceVersionMatch", message)
+                raise new_invalid_options(message)
         elif self._request.query.get("resourceVersionMatch"):
             message = "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-            raise new_invalid_options("resourceVersionMatch", message)
+            raise new_invalid_options(message)
         if self._resource_version is not None and self._resource_version > self._store.resource_version:
             raise new_too_large_resource_version(self._resource_version, self._store.resource_version)
 

@@ -118,10 +118,10 @@ def new_invalid(resource: ApiResource, name: str, causes: Iterable[StatusCause])
     return StatusError(422, "Invalid", f'{resource.qualified_kind} "{name}" is invalid: {text}', details)
 
 
-def new_invalid_options(field: str, message: str) -> StatusError:
-    """Return a 422 error: the parameters of a list or watch are inconsistent."""
-    text = f'ListOptions.meta.k8s.io "" is invalid: {field}: {message}'
-    causes = [{"reason": "FieldValueForbidden", "message": message, "field": field}]
+def new_invalid_options(message: str) -> StatusError:
+    """Return a 422 error: the parameter `resourceVersionMatch` of a list or watch contradicts other parameters."""
+    text = f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: {message}'
+    causes = [{"reason": "FieldValueForbidden", "message": message, "field": "resourceVersionMatch"}]
     return StatusError(422, "Invalid", text, {"group": "meta.k8s.io", "kind": "ListOptions", "causes": causes})
 
 
@@ -173,7 +173,8 @@ def new_too_large_resource_version(requested_version: int, current_version: int)
     return StatusError(504, "Timeout", message, {"causes": causes}, retry_after=1)
 
 
-def new_too_many_requests(message: str, cause: str, retry_after: int = 0) -> StatusError:
+def new_too_many_requests(cause: str, retry_after: int = 0) -> StatusError:
     """Return a 429 error: a disruption budget currently forbids the eviction."""
+    message = "Cannot evict pod as it would violate the pod's disruption budget."
     details: Object = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
     return StatusError(429, "TooManyRequests", message, details, retry_after)

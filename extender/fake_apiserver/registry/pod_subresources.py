@@ -24,7 +24,6 @@ from extender.fake_apiserver.registry.metadata import check_preconditions
 from extender.fake_apiserver.registry.pod_strategy import TERMINAL_PHASES, set_condition
 from extender.fake_apiserver.registry.resources import POD_DISRUPTION_BUDGETS, PODS, Object
 
-_OVER_BUDGET_MESSAGE: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _RETRY_SECONDS: Final = 10
 _SEVERAL_BUDGETS_MESSAGE: Final = (
     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
@@ -134,14 +133,14 @@ def _check_and_decrement(api: Api, pod: Object, budget: Object, *, dry_run: bool
     allowed_disruptions = int(status.get("disruptionsAllowed", 0))
     if int(status.get("observedGeneration", 0)) < int(meta.get("generation", 0)):
         cause = f"The disruption budget {name} is still being processed by the server."
-        raise new_too_many_requests(_OVER_BUDGET_MESSAGE, cause, _RETRY_SECONDS)
+        raise new_too_many_requests(cause, _RETRY_SECONDS)
     if allowed_disruptions < 0:
         raise new_forbidden(POD_DISRUPTION_BUDGETS, name, "pdb disruptions allowed is negative")
     if allowed_disruptions == 0:
         cause = f"The disruption budget {name} does not allow evicting pods currently"
         if healthy_count <= desired_count:
             cause = f"The disruption budget {name} needs {desired_count} healthy pods and has {healthy_count} currently"
-        raise new_too_many_requests(_OVER_BUDGET_MESSAGE, cause)
+        raise new_too_many_requests(cause)
     if dry_run:
         return
     disrupted_pods = {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: api.now()}

@@ -102,7 +102,7 @@ def test_a_rejected_pod_has_its_rejectors() -> None:
     decision = schedule_failure(RejectingFilter("R", "a", "b", "c", text="no"))
 
     assert decision.message == "0/3 nodes are available: 3 no."
-    assert (decision.reason, decision.rejectors, decision.nominated_node) == ("Unschedulable", {"R"}, "")
+    assert (decision.status.code, decision.rejectors, decision.nominated_node) == (Code.UNSCHEDULABLE, {"R"}, "")
 
 
 def test_an_error_is_no_rejection() -> None:
@@ -114,7 +114,7 @@ def test_an_error_is_no_rejection() -> None:
 
     decision = schedule_failure(RaisingPlugin(), post_filter)
 
-    assert decision.reason == "SchedulerError"
+    assert decision.status.code is Code.ERROR
     assert decision.message == 'running PreFilter plugin "Broken": ValueError: out of order'
     assert (decision.rejectors, post_filter.calls) == (frozenset(), 0)
 
@@ -122,7 +122,7 @@ def test_an_error_is_no_rejection() -> None:
 def test_failing_to_score_is_an_error() -> None:
     decision = schedule_failure(FakeScore("X", {"a": 1, "b": 101, "c": 1}))
 
-    assert decision.reason == "SchedulerError"
+    assert decision.status.code is Code.ERROR
     assert 'plugin "X" returns an invalid score 101' in decision.message
 
 

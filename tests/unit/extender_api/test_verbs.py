@@ -254,7 +254,7 @@ def test_new_resources_of_pods_are_one_resource_if_256_are_known(verb: str) -> N
         pod = make_pod("web", requests={f"example.com/r{number}": "1"})
         args = PreemptionArgs(pod, {}) if verb == "preempt" else ExtenderArgs(pod, names=NodeNames(["n1"]))
         run_now(getattr(tested_verbs, verb)(args))
-    assert len(tested_verbs.cache.symbols.resources) <= 257
+    assert len(tested_verbs.cache.snapshot().symbols.resources) <= 257
 
 
 def test_the_best_node_comes_first_and_ties_keep_the_order_of_the_request() -> None:
