@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated, Any, Final
 
 import typer
@@ -70,6 +71,8 @@ Exit status: 0 success, 1 failure, 2 invalid command line or input, or a file th
 With --exit-code: 0 all pods fit, 3 a pod has to wait, 4 error."""
 
 _SHORT_FLAG_WITH_VALUE: Final = re.compile(r"(-[A-Za-z])=")
+_COMMENTED_EXAMPLE: Final = re.compile(r"^(  (?:extender|kubectl) .*?) {2,}(\S.*)$")
+_EPILOG_INDENT: Final = 2
 _FAILED: Final = 1
 _BAD_INPUT: Final = 2
 _INTERRUPTED: Final = 130
@@ -105,6 +108,7 @@ class _Commands(TyperGroup):
         command.name = cmd_name
         for alias, name in (ctx.obj or {}).items():
             command.epilog = (command.epilog or "").replace(f"extender {name} ", f"{ctx.info_name} {alias} ")
+        _fit_examples(command)
         set_plain_converters(command)
         _show_arguments_by_name(command)
         return command
@@ -128,6 +132,15 @@ class _Commands(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _fit_examples(command: Any) -> None:
+    """Write each comment of the examples of *command* below its example, if a line would be wider than the terminal."""
+    lines = (command.epilog or "").splitlines()
+    if max(map(len, lines), default=0) + _EPILOG_INDENT > get_terminal_size().columns:
+        command.epilog = "\n".join(_COMMENTED_EXAMPLE.sub(r"\1\n      \2", line) for line in lines)
+    for subcommand in getattr(command, "commands", {}).values():
+        _fit_examples(subcommand)
 
 
 def _import_kubectl_options() -> Any:

@@ -41,10 +41,12 @@ Examples:
   extender schedule --config scheduler.yaml --write-config-to full.yaml
   curl -k https://127.0.0.1:10259/readyz?verbose
 
-Signals: TERM and INT finish running bindings, release the lease and end the process; a second signal ends it at once.
-USR2 writes nodes, pods and queue to the log.
+Signals: TERM and INT finish running bindings, release the lease and end the
+process; a second signal ends it at once. USR2 writes nodes, pods and queue to
+the log.
 
-Exit status: 0 after a signal, 1 otherwise: an invalid flag or configuration, no API server, a lost lease.
+Exit status: 0 after a signal, 1 otherwise: an invalid flag or configuration, no
+API server, a lost lease.
 """
 
 

@@ -37,16 +37,20 @@ the cluster is known, /readyz fails and filter returns an Error."""
 _EPILOG: Final = """\
 Examples:
   extender serve --config scheduler.yaml
-  extender serve --bind-address 0.0.0.0 --tls-cert-file tls.crt --tls-private-key-file tls.key --client-ca-file ca.crt
-  extender serve --url-prefix /scheduler --filter-verb predicates/all --prioritize-verb priorities/all
+  extender serve --bind-address 0.0.0.0 --tls-cert-file tls.crt \\
+      --tls-private-key-file tls.key --client-ca-file ca.crt
+  extender serve --url-prefix /scheduler --filter-verb predicates/all \\
+      --prioritize-verb priorities/all
   extender serve -f cluster.json
   extender serve --without-cluster
   curl http://127.0.0.1:8888/readyz?verbose
-  curl --data '{"Pod": ..., "NodeNames": ["node-1", "node-2"]}' http://127.0.0.1:8888/filter
+  curl --json '{"Pod": ..., "NodeNames": ["n1"]}' http://127.0.0.1:8888/filter
 
-Signals: TERM and INT finish running requests and end the process; a second signal ends it at once.
+Signals: TERM and INT finish running requests and end the process; a second
+signal ends it at once.
 
-Exit status: 0 after a signal, 1 after a failure, 2 for invalid flags or an invalid configuration.
+Exit status: 0 after a signal, 1 after a failure, 2 for invalid flags or an
+invalid configuration.
 """
 
 

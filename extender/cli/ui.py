@@ -31,10 +31,10 @@ _ADDRESS: Final = "127.0.0.1"
 _FAILED: Final = 1
 _EPILOG: Final = """\b
 Examples:
-  extender ui                                            the live cluster; the pages follow it
-  extender ui -f cluster.json.gz                         opens the pages in the browser
-  extender ui -f cluster.json.gz --no-browser            only prints their address
-  extender ui -f cluster.json.gz --config scheduler.yaml with another configuration
+  extender ui                                              the live cluster; the pages follow it
+  extender ui -f cluster.json.gz                           opens the pages in the browser
+  extender ui -f cluster.json.gz --no-browser              only prints their address
+  extender ui -f cluster.json.gz --config scheduler.yaml   with another configuration
   extender record -o - | extender ui -f -
 
 The pages are served on loopback only. Ctrl-C ends the command."""

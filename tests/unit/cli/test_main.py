@@ -78,12 +78,38 @@ def test_a_short_option_takes_its_value_after_an_equals_sign_as_in_kubectl(exten
     assert extender("explain", "-f=-", "-n=default", "-o=yaml", stdin=f"{NODE}\n---\n{POD}") == spaced
 
 
+@pytest.mark.parametrize("command", ["schedule", "serve"])
+def test_the_whole_help_of_a_process_fits_80_columns(
+    extender: Command, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert [line for line in extender(command, "--help")[1].splitlines() if len(line) > 80] == []
+
+
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"schedule", "serve"}))
 def test_the_text_of_a_help_fits_80_columns(extender: Command, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     """Text is indented by two columns, an example by more. The terminal would break a longer line within a word."""
     monkeypatch.setenv("COLUMNS", "80")
     lines = extender(command, "--help")[1].splitlines()
     assert [line for line in lines if re.match(r"  \S", line) and len(line) > 80] == []
+
+
+@pytest.mark.parametrize("command", [*sorted(COMMANDS), "config check", "config convert", "config defaults"])
+def test_the_comments_of_examples_are_below_them_on_a_narrow_terminal(
+    extender: Command, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = extender(*command.split(), "--help")[1].splitlines()
+    assert [line for line in lines if re.match(r" *(extender|kubectl) .* {2,}\S", line) and len(line) > 80] == []
+
+
+def test_the_comments_of_examples_are_beside_them_on_a_wide_terminal(
+    extender: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for columns, separator in (("80", "\n        "), ("120", " " * 43)):
+        monkeypatch.setenv("COLUMNS", columns)
+        example = f"    extender explain -A{separator}all pending pods of the live cluster\n"
+        assert example in extender("explain", "--help")[1]
 
 
 @pytest.mark.parametrize(
