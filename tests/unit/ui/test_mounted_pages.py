@@ -15,6 +15,8 @@ from extender.ui.mounted_pages import (
     ResponseHeadersMiddleware,
     find_pattern_of_pages,
 )
+from extender.ui.page_source import RecordedSource
+from extender.ui.pages import make_app
 
 
 def make_recorder(name: str, calls: list[str]) -> ASGIApp:
@@ -103,6 +105,16 @@ def test_a_page_allows_nothing_inline_and_cannot_be_framed() -> None:
     assert headers["x-frame-options"] == "DENY"
     assert headers["x-content-type-options"] == "nosniff"
     assert "set-cookie" not in headers
+
+
+def test_a_browser_asks_whether_its_scripts_are_those_of_this_version(demo_source: RecordedSource) -> None:
+    """Without the header, it may use a script of an installed version for days after a newer one is installed."""
+    client = TestClient(ResponseHeadersMiddleware(make_app(demo_source)))
+    response = client.get("/ui/static/cluster.js")
+    assert response.headers["cache-control"] == "no-cache"
+    again = client.get("/ui/static/cluster.js", headers={"If-None-Match": response.headers["etag"]})
+    assert (again.status_code, again.headers["cache-control"]) == (304, "no-cache")
+    assert "no-store" in client.get("/ui/").headers["cache-control"]
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
