@@ -1,6 +1,7 @@
 """The pages as HTML, without a browser: status codes, escapes, and the JSON documents."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -226,6 +227,21 @@ def test_every_link_of_the_first_pages_leads_to_a_page(client: TestClient) -> No
 
 def find_links(html: str) -> list[str]:
     return [part.partition('"')[0].partition("#")[0] for part in html.split('href="')[1:] if part.startswith("/")]
+
+
+def list_imports(script: str) -> set[str]:
+    """The names of the scripts that a script imports, and of those that these import."""
+    names = set(re.findall(r'from "\./(\w+)\.js"', (STATIC / f"{script}.js").read_text()))
+    return names.union(*map(list_imports, names))
+
+
+@pytest.mark.parametrize("template", ["cluster", "waiting", "what_if", "queue", "decisions"])
+def test_a_browser_learns_at_once_of_all_scripts_of_a_page(template: str) -> None:
+    """Otherwise it finds an import only when it has the script that imports it, one round trip after another."""
+    text = (STATIC.parent / "templates" / f"{template}.html").read_text()
+    (script,) = re.findall(r'<script type="module" src="{{ prefix }}/static/(\w+)\.js"', text)
+    preloaded = re.findall(r'<link rel="modulepreload" href="{{ prefix }}/static/(\w+)\.js">', text)
+    assert set(preloaded) == list_imports(script)
 
 
 def test_the_pages_load_nothing_from_other_hosts_and_have_nothing_inline(client: TestClient) -> None:
