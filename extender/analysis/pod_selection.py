@@ -20,6 +20,12 @@ _API_GROUPS: Final = ("", ".scheduling.k8s.io", ".scheduling.x-k8s.io")
 _POD_GROUP_ALIASES: Final = tuple(f"{name}{group}" for name in ("podgroup", "podgroups") for group in _API_GROUPS)
 _TYPE_ALIASES: Final = {**WORKLOAD_ALIASES, **dict.fromkeys(_POD_GROUP_ALIASES, _POD_GROUP)}
 _TYPES: Final = ("pod", *dict.fromkeys(kind.lower() for kind in _TYPE_ALIASES.values()))
+_OTHER_TYPES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("namespace", "namespaces", "ns"), "-n {} selects all pending pods of a namespace"),
+    **dict.fromkeys(("node", "nodes", "no"), "--node {} shows why a pod fits or does not fit there"),
+}
+"""What to use in place of types of kubectl that have no explanation of their own, by their names."""
+
 _FILE_SUFFIXES: Final = (".yaml", ".yml", ".json", ".gz")
 _MAX_SUGGESTIONS: Final = 3
 
@@ -218,8 +224,11 @@ class PodFinder:
                 else self._find_pod(strip_pod_alias(candidate), namespace)[0]
             ):
                 return f"; did you mean {candidate}?"
-        is_type = prefix and prefix not in namespaces
-        return f'; no pod is in namespace "{prefix}", and the types are {", ".join(_TYPES)}' if is_type else ""
+        if not prefix or prefix in namespaces:
+            return ""
+        if prefix in _OTHER_TYPES:
+            return f"; {_OTHER_TYPES[prefix].format(name)}"
+        return f'; no pod is in namespace "{prefix}", and the types are {", ".join(_TYPES)}'
 
     def _make_unknown_workload_message(self, workload: WorkloadName) -> str:
         kind = workload.kind.lower()

@@ -83,7 +83,9 @@ def find(text: str, namespace: str = "") -> list[str]:
         ("db", "", ["there is no such pod; did you mean statefulset/db?"]),
         ("shop/new", "", ["there is no such pod; did you mean deployment/shop/new?"]),
         ("statefullset/db", "shop", ["there is no such pod; did you mean statefulset/db?"]),
-        ("node/n1", "", [f'there is no such pod; no pod is in namespace "node", and the types are {TYPES}']),
+        ("secret/n1", "", [f'there is no such pod; no pod is in namespace "secret", and the types are {TYPES}']),
+        ("node/n1", "", ["there is no such pod; --node n1 shows why a pod fits or does not fit there"]),
+        ("ns/shop", "shop", ["there is no such pod; -n shop selects all pending pods of a namespace"]),
         (
             "statefullset/other",
             "shop",
