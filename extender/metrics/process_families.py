@@ -63,7 +63,8 @@ _COMPONENT_FAMILIES: Final = (
           ("component", "binary", "emulation", "min_compat")),
     counter("registered_metrics_total", "Registered metric families.", ("stability_level", "deprecated_version"),
             stability=_BETA),
-    counter("hidden_metrics_total", "Deprecated metric families that are hidden.", stability=_BETA),
+    counter("hidden_metrics_total", "Metric families that are hidden, because they are deprecated or switched off.",
+            stability=_BETA),
     counter("disabled_metrics_total", "Metric families switched off.", stability=_BETA),
     counter("cardinality_enforcement_unexpected_categorizations_total", "Label values not in their allow-list."),
 )  # fmt: skip

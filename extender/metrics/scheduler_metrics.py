@@ -136,13 +136,21 @@ class SchedulerMetrics(ClientMetrics):
             name for gate, names in FAMILIES_BY_GATE.items() if gate not in gates for name in names
         }
         families = select_families((*SCHEDULER_FAMILIES, *PROCESS_FAMILIES), release)
-        hidden = {family.name for family in families if family.is_hidden and not shows_hidden}
-        hidden -= families_of_disabled_gates
-        omitted = families_of_disabled_gates.union(disabled_families, hidden)
-        super().__init__(MetricFamilies(registry, families, omitted))
+        offered_families = [
+            family
+            for family in (*families, *select_families(PLUGIN_FAMILIES, release))
+            if family.name not in families_of_disabled_gates
+        ]
+        hidden = {
+            family.name
+            for family in offered_families
+            if family.name in disabled_families or (family.is_hidden and not shows_hidden)
+        }
+        super().__init__(MetricFamilies(registry, families, families_of_disabled_gates | hidden))
         self._registered = Counter(
             (family.stability.value, family.deprecated_version)
-            for family in (*families, *select_families(PLUGIN_FAMILIES, release))
+            for family in offered_families
+            if family.name not in hidden
         )
         self._families.increment("disabled_metrics_total", by=len(disabled_families))
         self._families.increment("hidden_metrics_total", by=len(hidden))

@@ -162,6 +162,7 @@ def test_a_reset_removes_labelled_metrics_and_counting_continues() -> None:
 
 
 def test_a_disabled_family_counts_without_being_exposed() -> None:
+    """Source: component-base/metrics/metric.go, lazyMetric.preprocessMetric, which hides it (1.37)."""
     metrics = make_metrics("scheduler_schedule_attempts_total", "scheduler_plugin_evaluation_total")
     metrics.observe_attempt("a", "scheduled", 0.5)
     metrics.make_profile_observer("a").observe_plugin_call("NodeName", "Filter", Code.SUCCESS, 0.1)
@@ -169,6 +170,7 @@ def test_a_disabled_family_counts_without_being_exposed() -> None:
     assert "scheduler_schedule_attempts_total" not in page
     assert "scheduler_plugin_evaluation_total" not in page
     assert "disabled_metrics_total 2.0" in page
+    assert "\nhidden_metrics_total 2.0\n" in page
 
 
 def test_families_of_a_disabled_feature_gate_are_not_exposed() -> None:
