@@ -168,7 +168,9 @@ class SchedulerHarness:
             api=self.api,
             recorder=self.events,
             may_act=self.leader.may_act,
-            metrics=make_scheduler_metrics({"default-scheduler": self.profile}, gates=gates or FeatureGates()),
+            metrics=make_scheduler_metrics(
+                {"default-scheduler": self.profile}, gates=gates or FeatureGates(), shows_hidden=True
+            ),
             clock=self.clock,
             rng=Random(1),
             wake=lambda: None,
