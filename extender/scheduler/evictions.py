@@ -22,6 +22,7 @@ from extender.preemption.plan import Candidate, GroupPreemptionPlan, PreemptionP
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
 from extender.scheduler.context import SchedulerContext, log, run_in_background, start_task
+from extender.scheduler.failure_handler import find_waiting_pod
 from extender.scheduler.status_patches import make_delete_call, make_disruption_target_patch, make_nomination_patch
 from extender.scheduler.status_writer import call_with_retries, write_pod_status
 
@@ -126,10 +127,9 @@ async def _make_calls(context: SchedulerContext, pod: Pod, plan: ApiPlan) -> Non
 
 
 def _activate_pods(context: SchedulerContext, pods: Iterable[Pod]) -> None:
-    """Move *pods* to activeQ if they are still pending."""
-    cached_pods = (context.cache.pending_pods.get(pod.metadata.uid) for pod in pods)
-    pending_pods = [pod for pod in cached_pods if pod is not None]
-    context.queue.activate(pending_pods, context.clock.monotonic())
+    """Move *pods* to activeQ if they still wait for a node or for a deferred resize."""
+    waiting_pods = [waiting_pod for pod in pods if (waiting_pod := find_waiting_pod(context, pod)) is not None]
+    context.queue.activate(waiting_pods, context.clock.monotonic())
     context.wake()
 
 

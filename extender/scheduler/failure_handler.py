@@ -68,7 +68,7 @@ def _requeue(context: SchedulerContext, queued_pod_info: QueuedPodInfo, now: flo
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure (1.36).
     """
-    newest_pod = _find_waiting_pod(context, queued_pod_info)
+    newest_pod = find_waiting_pod(context, queued_pod_info.pod_info.pod)
     if newest_pod is None:
         context.queue.done(queued_pod_info.uid)
         return queued_pod_info.uid in context.cache.assigned_pods
@@ -87,11 +87,11 @@ def is_deferred_resize(context: SchedulerContext, pod: Pod) -> bool:
     return profile is not None and profile.resize_preemption and is_resize_deferred(pod)
 
 
-def _find_waiting_pod(context: SchedulerContext, queued_pod_info: QueuedPodInfo) -> Pod | None:
-    """Return the newest version of the pod if it still waits for a node or for its deferred resize; else None."""
-    pending_pod = context.cache.pending_pods.get(queued_pod_info.uid)
-    assigned_pod_info = context.cache.assigned_pods.get(queued_pod_info.uid)
-    if pending_pod is not None or assigned_pod_info is None or not queued_pod_info.pod_info.spec.node_name:
+def find_waiting_pod(context: SchedulerContext, pod: Pod) -> Pod | None:
+    """Return the newest version of *pod* if it still waits for a node or for its deferred resize; else None."""
+    pending_pod = context.cache.pending_pods.get(pod.metadata.uid)
+    assigned_pod_info = context.cache.assigned_pods.get(pod.metadata.uid)
+    if pending_pod is not None or assigned_pod_info is None or not pod.spec.node_name:
         return pending_pod
     assigned_pod = assigned_pod_info.pod_with_node_name
     return assigned_pod if is_deferred_resize(context, assigned_pod) else None
@@ -105,7 +105,7 @@ def _has_pod_with_key(context: SchedulerContext, key: str) -> bool:
 
 def is_still_pending(context: SchedulerContext, queued_pod_info: QueuedPodInfo) -> bool:
     """Return whether the pod still waits and is not terminating. This may change during extender calls."""
-    newest_pod = _find_waiting_pod(context, queued_pod_info)
+    newest_pod = find_waiting_pod(context, queued_pod_info.pod_info.pod)
     return newest_pod is not None and newest_pod.metadata.deletion_timestamp is None
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from extender.api.kinds.pod import Pod
+from extender.client.errors import ApiError
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_37
 from tests.build import make_node, make_pod
@@ -153,3 +154,16 @@ def test_a_full_node_rejects_the_pod_because_it_counts_once_more() -> None:
     harness.run()
 
     assert "default/low" not in harness.api.pods  # preempted for the number of pods
+
+
+def test_a_deferred_resize_is_attempted_again_after_a_failed_eviction() -> None:
+    """Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.37)."""
+    harness = make_harness(make_node("n1"), make_victim())
+    harness.api.errors["delete"] = [ApiError("admission webhook denied the request")]
+    harness.create(make_resized_pod())
+
+    harness.attempt()
+    assert harness.queue_of("grows") == "active"
+
+    harness.attempt()
+    assert "default/low" not in harness.api.pods
