@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> None:
     if not selected:
         raise SystemExit(f"no workload matches {' '.join(args.patterns)}; --list shows all")
     with run_renderer() as renderer:
-        for workload in (limit_size(each, args.nodes, args.pods) for each in selected):
+        for workload in selected:
             line: dict[str, Any] = {"benchmark": "scheduler_perf", "kubernetes": RELEASE, "workload": workload.name}
             unsupported = find_unsupported(workload)
             if unsupported:
