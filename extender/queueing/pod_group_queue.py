@@ -146,7 +146,8 @@ class PodGroupQueue(SchedulingQueue):
         waiting = self._incomplete.get(group_key, {}).get(key) or self._pending.get(group_key, {}).get(key)
         return waiting or super().get_pod(key)
 
-    def _find_entity(self, key: str) -> QueuedEntity | None:
+    def find_entity(self, key: str) -> QueuedEntity | None:
+        """Return the queued entity that has the pod *key*; None if the pod is in flight or not in the queue."""
         group_key = self._group_keys.get(key)
         if group_key is None:
             return self._queues.get(key)

@@ -89,16 +89,16 @@ class SchedulingQueue:
 
     def get_pod(self, key: str) -> QueuedPodInfo | None:
         """Return the queued pod with *key* (`namespace/name`); None if the pod is in flight or not in the queue."""
-        entity = self._find_entity(key)
+        entity = self.find_entity(key)
         return next((pod for pod in entity.pods if pod.key == key), None) if entity is not None else None
 
-    def _find_entity(self, key: str) -> QueuedEntity | None:
-        """Return the entity that has the pod *key*."""
+    def find_entity(self, key: str) -> QueuedEntity | None:
+        """Return the queued entity that has the pod *key*; None if the pod is in flight or not in the queue."""
         return self._queues.get(key)
 
     def get_backoff_seconds(self, key: str, now: float) -> float:
         """Return the seconds until the backoff of the queued pod *key*, or of its group, ends; 0 if it has ended."""
-        entity = self._find_entity(key)
+        entity = self.find_entity(key)
         return 0.0 if entity is None else max(0.0, self._queues.backoff_q.get_backoff_expiration(entity) - now)
 
     # -- add, update and delete
@@ -126,7 +126,7 @@ class SchedulingQueue:
             self.add(pod_info, now)
             return
         queued_pod.pod_info = pod_info
-        entity = self._find_entity(pod_info.key)
+        entity = self.find_entity(pod_info.key)
         if entity is None:
             return
         if entity.key in self._queues.unschedulable_entities:
@@ -273,7 +273,7 @@ class SchedulingQueue:
 
     def retry_gated_pod(self, key: str, now: float) -> None:
         """Requeue the gated entity of pod *key* if an event would have requeued it while it was gated."""
-        entity = self._find_entity(key)
+        entity = self.find_entity(key)
         if entity is not None and entity.gating_plugin and entity.event_while_gated:
             self._queues.requeue_with_strategy(entity, QueueingStrategy.AFTER_BACKOFF, entity.event_while_gated, now)
 

@@ -133,17 +133,22 @@ def _activate_pods(context: SchedulerContext, pods: Iterable[Pod]) -> None:
     context.wake()
 
 
-async def _activate_after_backoff(context: SchedulerContext, pods: Iterable[Pod]) -> None:
+async def _activate_after_backoff(context: SchedulerContext, pods: Sequence[Pod]) -> None:
     """Activate those of *pods* that are not attempted again before their backoff ends.
 
     kube-scheduler activates them at once. As long as the API server rejects an eviction, it repeats it without a pause.
     """
-    queue = context.queue
-    queued_pods = [(pod, queued_pod) for pod in pods if (queued_pod := queue.get_pod(pod.key)) is not None]
-    attempts = {pod.key: queued_pod.attempts for pod, queued_pod in queued_pods}
-    await context.sleep(max((queue.get_backoff_seconds(key, context.clock.monotonic()) for key in attempts), default=0))
-    queued_pods = [(pod, queued_pod) for pod, _ in queued_pods if (queued_pod := queue.get_pod(pod.key)) is not None]
-    _activate_pods(context, [pod for pod, queued_pod in queued_pods if queued_pod.attempts == attempts[pod.key]])
+    attempts = _count_attempts(context, pods)
+    now = context.clock.monotonic()
+    await context.sleep(max((context.queue.get_backoff_seconds(key, now) for key in attempts), default=0))
+    new_attempts = _count_attempts(context, pods)
+    _activate_pods(context, [pod for pod in pods if new_attempts.get(pod.key, -1) == attempts.get(pod.key)])
+
+
+def _count_attempts(context: SchedulerContext, pods: Iterable[Pod]) -> dict[str, int]:
+    """Return the number of attempts of each queued pod, or of its group, by the key of the pod."""
+    entities = ((pod.key, context.queue.find_entity(pod.key)) for pod in pods)
+    return {key: entity.attempts for key, entity in entities if entity is not None}
 
 
 async def evict_now(context: SchedulerContext, preemptor: Preemptor, plan: EvictionPlan) -> str:

@@ -6,9 +6,14 @@ from typing import Any
 import pytest
 
 from extender.client.errors import ApiError, ServerError
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_37
+from extender.queueing.queued_entities import QueuedPodGroupInfo, QueuedPodInfo
 from extender.scheduler.status_patches import make_nomination_patch
 from extender.scheduler.status_writer import write_pod_status
-from tests.build import make_pod
+from tests.build import make_node, make_pod
+from tests.pod_group_builders import make_group_member, make_pod_group
+from tests.unit.scheduler.builders import SchedulerHarness
 from tests.unit.scheduler.test_evictions import make_harness
 
 
@@ -124,3 +129,32 @@ def test_a_nomination_that_the_watch_has_not_shown_is_cleared() -> None:
     assert [call.body["status"] for call in harness.api.calls_to("status") if call.name == "mid"] == [
         {"nominatedNodeName": None}
     ]
+
+
+def test_a_gang_backs_off_while_its_evictions_fail_and_its_members_are_not_searched_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A search for each of 1,000 members would stop the process for 0.2 s."""
+    gates = FeatureGates({"GenericWorkload": True}, RELEASE_1_37)
+    node = make_node("n1", allocatable={"cpu": "9", "pods": "20"})
+    low = make_pod("low", node="n1", requests={"cpu": "1"}, priority=0)
+    harness = SchedulerHarness(node, low, make_pod_group(min_count=9, priority=10), gates=gates)
+    harness.api.errors["delete"] = [ApiError("admission webhook denied the request")]
+    harness.create(*(make_group_member(name, requests={"cpu": "1"}, priority=10) for name in "abcdefghi"))
+    reads: list[float] = []
+
+    def read_members(group: QueuedPodGroupInfo) -> list[QueuedPodInfo]:
+        reads.append(harness.clock.seconds)
+        return group.members
+
+    async def sleep(seconds: float) -> None:
+        reads.clear()
+        harness.clock.seconds += seconds
+
+    harness.context.sleep = sleep
+    monkeypatch.setattr(QueuedPodGroupInfo, "pods", property(read_members))
+    harness.attempt()
+
+    assert harness.queue.count_pending_pods()["active"] == 9
+    assert harness.clock.seconds > 1000
+    assert len(reads) < 9
