@@ -110,7 +110,8 @@ async def _wait_for_api_server(scheduler: StandaloneScheduler, server: str, stop
                     f"the API server {server} cannot be reached: {error}; check --kubeconfig, --master and the network"
                 ) from error
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stopping.wait(), _RETRY_SECONDS)
+                async with asyncio.timeout(_RETRY_SECONDS):
+                    await stopping.wait()
             continue
         except UnauthorizedError as error:
             raise StartError(f"the API server {server} does not accept our credentials: {error}") from error

@@ -159,7 +159,8 @@ async def _run_kubelets(kubelets: Kubelets) -> None:
             change_event.clear()
             timeout = kubelets.step()
             try:
-                await asyncio.wait_for(change_event.wait(), timeout)
+                async with asyncio.timeout(timeout):
+                    await change_event.wait()
             except TimeoutError:
                 continue
     finally:

@@ -90,7 +90,8 @@ class Scheduler(EventHandler):
                 start = self._context.clock.monotonic()
             seconds_to_flush = self._next_backoff_flush - self._context.clock.monotonic()
             try:
-                await asyncio.wait_for(wake_event.wait(), max(seconds_to_flush, _MIN_WAIT_SECONDS))
+                async with asyncio.timeout(max(seconds_to_flush, _MIN_WAIT_SECONDS)):
+                    await wake_event.wait()
             except TimeoutError:
                 continue
 

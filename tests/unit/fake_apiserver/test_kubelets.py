@@ -1,9 +1,15 @@
 """The simulated kubelets with a manual clock."""
 
+import asyncio
+
+import pytest
+
 from extender.fake_apiserver.kubelets import Kubelets, KubeletTiming
 from extender.fake_apiserver.registry.api import Api
 from extender.fake_apiserver.registry.pod_subresources import bind
 from extender.fake_apiserver.registry.resources import NODES, PODS
+from extender.fake_apiserver.server import _run_kubelets
+from tests.unit.client.virtual_time import run
 from tests.unit.fake_apiserver.builders import ManualClock, Object, make_binding, make_node, make_pod
 
 
@@ -21,6 +27,26 @@ def make_job_pod(**annotations: str) -> Object:
     pod = make_pod()
     owner = {"kind": "Job", "name": "import", "uid": "1", "apiVersion": "batch/v1", "controller": True}
     return {**pod, "metadata": {"name": "web", "ownerReferences": [owner], "annotations": annotations}}
+
+
+@pytest.mark.parametrize("turns", range(5))
+def test_the_kubelets_end_although_a_pod_changes_at_the_same_moment(turns: int) -> None:
+    """The demo did not end after Ctrl-C if a pod had just changed."""
+
+    async def main() -> None:
+        _, api, kubelets = make_kubelets(KubeletTiming(start_seconds=2))
+        api.create_from_manifest(make_pod())
+        bind(api, "default", "web", make_binding("n1"))
+        task = asyncio.create_task(_run_kubelets(kubelets))
+        await asyncio.sleep(0.01)
+        api.create_from_manifest(make_node("n2"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        done, _ = await asyncio.wait({task}, timeout=60)
+        assert done == {task}
+
+    run(main())
 
 
 def test_a_bound_pod_is_ready_after_the_start_time() -> None:

@@ -34,6 +34,24 @@ def test_the_loop_ends_at_once_if_it_is_stopped_between_two_pods() -> None:
     run(main())
 
 
+@pytest.mark.parametrize("turns", range(5))
+def test_a_cancelled_loop_ends_although_it_is_woken_at_the_same_moment(turns: int) -> None:
+    harness = SchedulerHarness(make_node("n1"))
+
+    async def main() -> None:
+        wake_event = asyncio.Event()
+        loop_task = asyncio.create_task(harness.scheduler.run(wake_event, asyncio.Event()))
+        await asyncio.sleep(0.01)
+        wake_event.set()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        loop_task.cancel()
+        done, _ = await asyncio.wait({loop_task}, timeout=60)
+        assert done == {loop_task}
+
+    run(main())
+
+
 def test_a_pod_of_high_priority_leaves_the_backoff_queue_while_other_pods_wait() -> None:
     """The backoff ends with the second after the first one, so that seven pods are attempted before.
 
