@@ -32,6 +32,7 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.bench.arguments import check_names
 from tests.bench.harness import POD_PATHS, BulkClient, cpu_seconds, open_bulk_client, peak_mb, run_control_plane
 from tests.bench.workloads import SPECS, pod_body
 from tests.controlplane.control_plane import ControlPlane
@@ -164,9 +165,8 @@ def main() -> None:
     parser.add_argument("--by", type=lambda text: text.split(","), default=["ours", "kube"], help=",".join(SCHEDULERS))
     parser.add_argument("--timeout", type=float, default=300, help="timeout of a run in seconds (300)")
     args = parser.parse_args()
-    unknown = sorted({*args.workloads} - {*SPECS} | {*args.by} - {*SCHEDULERS})
-    if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}; want workloads {', '.join(SPECS)}, by {', '.join(SCHEDULERS)}")
+    check_names(parser, "workload", args.workloads, SPECS)
+    check_names(parser, "scheduler", args.by, SCHEDULERS)
     asyncio.run(compare(args))
 
 

@@ -22,6 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.bench.arguments import check_names
 from tests.bench.harness import POD_PATHS, BulkClient, cpu_seconds, open_bulk_client, peak_mb, run_control_plane
 from tests.bench.workloads import pod_body
 from tests.controlplane.control_plane import ControlPlane
@@ -131,9 +132,7 @@ def main() -> None:
     parser.add_argument("--by", type=lambda text: text.split(","), default=["ours", "kube"], help=",".join(SCHEDULERS))
     parser.add_argument("--timeout", type=float, default=300, help="timeout of a run in seconds (300)")
     args = parser.parse_args()
-    unknown = sorted({*args.by} - {*SCHEDULERS})
-    if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}; want {', '.join(SCHEDULERS)}")
+    check_names(parser, "scheduler", args.by, SCHEDULERS)
     asyncio.run(compare(args))
 
 

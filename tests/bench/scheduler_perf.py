@@ -26,6 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.bench.arguments import check_names
 from tests.bench.harness import open_bulk_client, peak_mb, run_control_plane
 from tests.bench.perf_operations import Operations, WorkloadError, find_unsupported
 from tests.bench.perf_templates import TemplateRenderer, Workload, find_folder, list_workloads, run_renderer
@@ -112,9 +113,7 @@ def main() -> None:
     parser.add_argument("--by", type=lambda text: text.split(","), default=["kube", "ours"], help=",".join(_SCHEDULERS))
     parser.add_argument("--timeout", type=float, default=600, help="seconds for a workload (600)")
     args = parser.parse_args()
-    unknown = sorted({*args.by} - {*_SCHEDULERS})
-    if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}; want {', '.join(_SCHEDULERS)}")
+    check_names(parser, "scheduler", args.by, _SCHEDULERS)
     if args.list:
         for workload in select(list_workloads(find_folder()), args.patterns):
             print(workload.name)
