@@ -89,10 +89,11 @@ class AssignmentDryRun:
         """
         violation_counts = count_violations(budgets, [unit.pods for unit in units])
         local_assignments = [self._make_local(assignment) for assignment in self._assignments]
-        is_local = self.find_rejection() is None and all(
+        are_filters_local = all(
             local.skipped_plugins == assignment.skipped_plugins
             for local, assignment in zip(local_assignments, self._assignments, strict=True)
         )
+        is_local = are_filters_local and self.find_rejection() is None
         victim_indices: list[int] = []
         for index in sorted(range(len(units)), key=lambda index: violation_counts[index] == 0):
             self.restore_pods(units[index].pods)
