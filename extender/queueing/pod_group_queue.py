@@ -197,8 +197,11 @@ class PodGroupQueue(SchedulingQueue):
         if group_key is None:
             super().delete(key, now)
             return
-        for members in (self._incomplete, self._pending):
-            if members.get(group_key, {}).pop(key, None) is not None:
+        for members_by_group in (self._incomplete, self._pending):
+            members = members_by_group.get(group_key, {})
+            if members.pop(key, None) is not None:
+                if not members:
+                    del members_by_group[group_key]
                 return
         root_key = self._find_root(group_key)
         if root_key is None:

@@ -94,6 +94,14 @@ def test_members_wait_until_their_group_exists() -> None:
     assert names(pop_group(harness)) == "ab"
 
 
+def test_deleted_members_without_a_group_leave_nothing() -> None:
+    harness = make_harness()
+    assert isinstance(harness.queue, PodGroupQueue)
+    for pod in add(harness, "ab"):
+        harness.queue.delete(pod.key, 100)
+    assert (harness.queue._incomplete, harness.queue._group_keys) == ({}, {})
+
+
 def test_a_member_that_arrives_during_the_attempt_waits_for_its_end() -> None:
     harness = make_harness(RING)
     add(harness, "a")
