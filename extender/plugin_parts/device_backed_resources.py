@@ -50,7 +50,8 @@ class DeviceCounter:
     def __init__(self, features: Features, shared_state: dict[str, Any]) -> None:
         self._features = features
         self._shared_state = shared_state
-        self._cache: dict[str, tuple[object, DeviceCounts]] = {}
+        self._cache_key: object = None
+        self._cache: dict[str, DeviceCounts] = {}
 
     @cached_property
     def _allocator(self) -> Allocator:
@@ -68,11 +69,13 @@ class DeviceCounter:
             snapshot.history_id,
             snapshot.node_log_position,
         )
+        if cache_key != self._cache_key:
+            self._cache_key, self._cache = cache_key, {}
         name = device_class.metadata.name
-        cached_counts = self._cache.get(name)
-        if cached_counts is None or cached_counts[0] != cache_key:
-            cached_counts = self._cache[name] = (cache_key, self._count_per_node(device_class, snapshot))
-        return cached_counts[1]
+        counts = self._cache.get(name)
+        if counts is None:
+            counts = self._cache[name] = self._count_per_node(device_class, snapshot)
+        return counts
 
     def _count_per_node(self, device_class: DeviceClass, snapshot: Snapshot) -> DeviceCounts:
         node_count = len(snapshot)

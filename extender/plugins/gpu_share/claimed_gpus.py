@@ -14,6 +14,7 @@ from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.symbols import MAX_UNUSED_VALUES
 from extender.dra.allocated_devices import AllocatedDevices
 from extender.dra.allocator import ALLOCATOR_KEY, Allocator, NodeAllocation
 from extender.dra.device_shares import DeviceShares
@@ -73,7 +74,14 @@ class ClaimedGpus:
         if self._slices_version != allocator.slice_and_class_version:
             self._slices_version = allocator.slice_and_class_version
             self._gpu_counts, self._nodes_by_pool = {}, {}
+        elif len(self._gpu_counts) > 2 * len(snapshot.names) + MAX_UNUSED_VALUES:
+            self._forget_removed_nodes(snapshot)
         return True
+
+    def _forget_removed_nodes(self, snapshot: Snapshot) -> None:
+        names = set(snapshot.names)
+        self._gpu_counts = {name: entry for name, entry in self._gpu_counts.items() if name in names}
+        self._nodes_by_pool = {pool: nodes & names for pool, nodes in self._nodes_by_pool.items()}
 
     def list_nodes_changed_since(self, version: tuple[object, ...]) -> set[str] | None:
         """Return the names of the nodes whose GPUs changed after *version*, see `version`; None: all nodes."""

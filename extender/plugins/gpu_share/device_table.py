@@ -181,6 +181,7 @@ class DeviceTable:
         if self._versioned_row_by_name[0] != snapshot.row_map_version:
             row_by_name = {name: row for row, name in enumerate(snapshot.names)}
             self._versioned_row_by_name = snapshot.row_map_version, row_by_name
+            self._registered = {name: gpus for name, gpus in self._registered.items() if name in row_by_name}
 
     def _find_width(self, snapshot: Snapshot) -> int:
         counts = snapshot.view().allocatable(snapshot.symbols.resources.intern(GPU_COUNT))

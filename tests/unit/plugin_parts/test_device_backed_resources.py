@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from extender.api.kinds.devices import DeviceClass
 from extender.config.feature_gates import FeatureGates
+from extender.dra.features import Features
 from extender.framework.plugin_args import PluginArgs
-from extender.plugin_parts.device_backed_resources import DeviceBackedResourceBuilder
+from extender.plugin_parts.device_backed_resources import DeviceBackedResourceBuilder, DeviceCounter
 from extender.plugin_parts.scored_resources import ResourceSpec, build_scored_resources
 from tests.build import make_cluster, make_node, make_pod
 from tests.unit.dra.builders import make_allocated_claim, make_allocator, make_device_class, make_slice
@@ -95,3 +97,15 @@ def test_counting_devices_does_not_make_other_plugins_believe_that_dynamic_resou
     shared_state: dict[str, Any] = {"VolumeBinding of default-scheduler": object()}
     assert count_devices(slices=[{"node": "n", **THREE}], shared_state=shared_state) == ([3, 3], [1, 1])
     assert set(shared_state) == {"VolumeBinding of default-scheduler"}
+
+
+def test_the_counts_of_removed_device_classes_are_forgotten() -> None:
+    cache, gates = make_cluster(make_node("n"), make_slice({"node": "n", **THREE})), FeatureGates()
+    counter = DeviceCounter(Features(gates), {"DynamicResources": make_allocator()})
+    for number in range(3):
+        device_class = make_device_class(f"gpu-{number}", extendedResourceName=GPU)
+        cache.add_or_update_object(device_class)
+        with cache.read() as snapshot:
+            assert counter.count_devices(device_class, snapshot).total.tolist() == [3]
+        cache.remove_object(DeviceClass, f"gpu-{number}")
+    assert list(counter._cache) == ["gpu-2"]

@@ -122,6 +122,23 @@ def test_a_table_follows_the_claims() -> None:
     assert read_free()[0] == [0, 0]
 
 
+def test_the_claimed_gpus_of_removed_nodes_are_forgotten() -> None:
+    """The slices stay for months, while other nodes are replaced."""
+    for_all_nodes = device_slice("", [shared_device("gpu-0")], name="all", allNodes=True)
+    del for_all_nodes["spec"]["nodeName"]
+    cluster = make_cluster(*gpu_nodes("a"), for_all_nodes)
+    gpus = ClaimedGpus({DRIVER: "memory"}, {"DynamicResources": make_allocator()})
+    table, cache = DeviceTable(gpus), cluster.cache
+    for number in range(1100):
+        cache.add_or_update_node(make_object(make_node(f"n{number}")))
+        snapshot = cache.snapshot()
+        gpus.sync(snapshot)
+        table.get(snapshot.view())
+        cache.remove_node(f"n{number}")
+    assert len(gpus._gpu_counts) < 100
+    assert [len(nodes) < 100 for nodes in gpus._nodes_by_pool.values()] == [True, True]
+
+
 def test_nodes_with_claimed_gpus_are_marked() -> None:
     """Of the partitions a half is taken. The node `mixed` has a pod that requests a GPU without a claim."""
     taken = memory_claim("c", "40Gi", {"device": "half-0"}, node="parts")

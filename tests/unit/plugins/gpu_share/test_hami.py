@@ -8,6 +8,7 @@ import pytest
 from extender.framework.api_plan import ApiPlan
 from extender.framework.status import Status
 from extender.plugins.gpu_share import hami
+from extender.plugins.gpu_share.device_table import DeviceTable
 from extender.plugins.gpu_share.hami import Allocation, HamiRequest, RegisteredDevice
 from extender.plugins.gpu_share.plugin import GpuShare
 from extender.testing import make_cluster, make_node, make_pod, run_plugin
@@ -168,6 +169,16 @@ def test_the_table_reads_registered_gpus_and_the_pods_on_them() -> None:
     assert devices.device_count.tolist() == [3, 2]
     assert table.find_hami_memory() == 16_000
     assert [device.id for device in table.get_registered_devices("a")] == ["a-0", "a-1", "a-2"]
+
+
+def test_the_gpus_of_removed_nodes_are_forgotten() -> None:
+    cluster = make_cluster(hami_node("a"), hami_node("b"), gpu_node("c"))
+    table, cache = DeviceTable(), cluster.cache
+    table.get(cache.snapshot().view())
+    cache.remove_node("a")
+    table.get(cache.snapshot().view())
+    assert list(table._registered) == ["b"]
+    assert len(table.get_registered_devices("b")) == 2
 
 
 def test_amounts_that_any_pod_may_write_do_not_disturb_other_pods() -> None:
