@@ -345,3 +345,4 @@ def replace_profiles(extender_service: ExtenderService, setup: SchedulerSetup, m
             default_profile=default_profile,
             runtime=extender_service.verbs.runtime,
         )
+    extender_service.verbs.cache.forget_plugin_values()

@@ -171,6 +171,11 @@ class Cache:
             return self._tables.signatures.deduplicate(obj)
         return self._tables.nodes.deduplicate(obj), None
 
+    def forget_plugin_values(self) -> None:
+        """Drop the values that plugins cached in the pods of this cache. They would keep plugins that were replaced."""
+        self._tables.signatures.forget_values()
+        self._tables.nodes.symbols.forget_values()
+
     # -- writing
 
     def _get_writable_tables(self) -> ClusterTables:

@@ -70,6 +70,10 @@ class SpecClassCache:
             spec_class = self._classes[key] = SpecClass()
         return spec_class
 
+    def clear(self) -> None:
+        """Forget all classes."""
+        self._classes.clear()
+
 
 def zero_amounts(spec: PodSpec) -> PodSpec:
     """Return *spec* with every amount of a resource set to 0."""
@@ -130,6 +134,11 @@ class PodSignature(Memo):
         self._requests: tuple[tuple[int, int], ...] | None = None
         self._options = options
         self._spec_classes = spec_classes
+
+    def forget_values(self) -> None:
+        """Drop the cached values."""
+        self._memo.clear()
+        self.__dict__.pop("spec_class", None)
 
     @cached_property
     def spec_class(self) -> SpecClass:
@@ -306,6 +315,12 @@ class SignatureCache:
             signature = self._signatures[key] = PodSignature(pod, self.symbols, self._options, self._spec_classes)
             self.lowest_priority = min(self.lowest_priority, signature.priority)
         return signature
+
+    def forget_values(self) -> None:
+        """Drop the values that are cached by pod signature or by spec class."""
+        self._spec_classes.clear()
+        for signature in list(self._signatures.values()):
+            signature.forget_values()
 
     def deduplicate(self, pod: Pod) -> tuple[Pod, PodSignature]:
         """Return a pod equal to *pod* that shares parts with the earlier pods of its signature, and the signature."""

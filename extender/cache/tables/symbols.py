@@ -95,6 +95,10 @@ class Symbols:
             memo[key] = create()
         return cast("T", memo[key])
 
+    def forget_values(self) -> None:
+        """Drop the values that `get_or_create` cached."""
+        self._memo.clear()
+
     def intern_pod_resource(self, name: str) -> int:
         """Return the id of a resource that a pod requests.
 

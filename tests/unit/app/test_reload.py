@@ -1,16 +1,20 @@
 """Reloaded configurations, for recorded clusters and without a cluster, and the reload loop."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from starlette.testclient import TestClient
 
 from extender.api.codec import from_builtins
 from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
 from extender.app import reload
 from extender.app.options import ServeOptions
 from extender.app.reload import ConfigurationFile, ReloadError, reload_periodically
@@ -69,6 +73,25 @@ def test_a_changed_configuration_applies_to_the_next_request(tmp_path: Path, req
     file.write_text(HEAD)
     assert asyncio.run(configuration_file.refresh()) is True
     assert rejected_nodes() == rejection
+
+
+def test_the_plugins_of_a_replaced_configuration_are_freed() -> None:
+    """Pods of a Deployment have the same cached values for as long as one of them exists."""
+    cache = Cache()
+    cache.add_or_update_node(from_builtins(SMALL, Node))
+    web = from_builtins(POD, Pod)
+    cache.add_or_update_pod(replace(web, spec=replace(web.spec, node_name="small")))
+    backend = make_recorded_backend(ServeOptions(load_setup(HEAD.encode(), "old.yaml"), cache, ServingOptions()))
+    asyncio.run(backend.apply_setup(load_setup(HEAD.encode(), "new.yaml")))
+    client, verbs = TestClient(backend.app), backend.extender_service.verbs
+    for _ in range(3):
+        client.post("/filter", json={"Pod": POD, "NodeNames": ["small"]})
+        client.post("/prioritize", json={"Pod": POD, "NodeNames": ["small"]})
+    plugins = [weakref.ref(plugin) for plugin in verbs.default_profile.plugins.values()]
+    del verbs
+    asyncio.run(backend.apply_setup(load_setup(HEAD.encode(), "newest.yaml")))
+    gc.collect()
+    assert [plugin for ref in plugins if (plugin := ref()) is not None] == []
 
 
 @pytest.mark.parametrize(("text", "new_text"), [(HEAD, WITH_COSCHEDULING), (WITH_COSCHEDULING, HEAD)])
