@@ -368,4 +368,8 @@ def _get_execution_seconds(error: ApiError) -> float:
 
 
 def _get_endpoint(kind: str | Endpoint) -> Endpoint:
-    return ENDPOINTS[kind] if isinstance(kind, str) else kind
+    if isinstance(kind, Endpoint):
+        return kind
+    if kind not in ENDPOINTS:
+        raise ValueError(f'unknown kind "{kind}", want one of {", ".join(ENDPOINTS)}')
+    return ENDPOINTS[kind]

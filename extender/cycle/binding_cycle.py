@@ -21,7 +21,7 @@ from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.extension_points import Bind, DependsOn, PermitResult, PreBind, PreBindPreFlightResult
-from extender.framework.plugin_runner import PluginError
+from extender.framework.plugin_runner import OPTIONAL_STATUS, PluginError
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status, error_status
 from extender.framework.waiting_pods import MAX_TIMEOUT
@@ -53,10 +53,10 @@ def _run_reserve_until_failure(
     """Run Reserve plugins until one fails; return its status, or None if all succeed."""
     for plugin in profile.reserve_plugins:
         try:
-            status = runtime.runner.call(
-                plugin, "Reserve", plugin.reserve, pod, node_name, snapshot, cycle_state.get(plugin.name)
+            state = cycle_state.get(plugin.name)
+            status = runtime.runner.call_typed(
+                plugin, "Reserve", OPTIONAL_STATUS, plugin.reserve, pod, node_name, snapshot, state
             )
-            runtime.runner.check_status(plugin, "Reserve", status)
         except PluginError as error:
             return error.status
         if status is None or status.is_success:
@@ -155,7 +155,6 @@ def _run_permits(
             result = runtime.runner.call_typed(
                 plugin, "Permit", PermitResult, plugin.permit, pod, node_name, snapshot, cycle_state.get(plugin.name)
             )
-            runtime.runner.check_status(plugin, "Permit", result.status)
         except PluginError as error:
             return PermitOutcome(error.status)
         status = result.status

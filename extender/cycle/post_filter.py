@@ -105,8 +105,6 @@ def _run_post_filter_plugin(
     """Run one plugin. If it raises or returns an invalid result, return an ERROR result."""
     runner = attempt.runtime.runner
     try:
-        result = runner.call_typed(plugin, "PostFilter", PostFilterResult, plugin.post_filter, pod, snapshot, attempt)
-        runner.check_status(plugin, "PostFilter", result.status)
+        return runner.call_typed(plugin, "PostFilter", PostFilterResult, plugin.post_filter, pod, snapshot, attempt)
     except PluginError as error:
         return PostFilterResult(error.status)
-    return result

@@ -18,7 +18,7 @@ class ApiCall:
 
     Attributes:
         verb: `create`, `update`, `patch`, `delete` or `bind`.
-        kind: the kind of the object, such as `PersistentVolumeClaim`.
+        kind: the kind of the object, such as `PersistentVolumeClaim`: one that the scheduler itself reads or writes.
         namespace: the object's namespace; empty for a cluster-scoped object.
         name: the object's name.
         body: the request body in plain values.

@@ -8,6 +8,8 @@ from pathlib import PurePath
 from types import FrameType, TracebackType
 from typing import Any, Final
 
+import numpy as np
+
 _OWN_PACKAGE: Final = "extender"
 
 DEFINING_MODULE: Final = "defining_module"
@@ -53,6 +55,13 @@ def format_exception(error: BaseException, module: str = _OWN_PACKAGE) -> str:
         message = f"{error_type.__name__}: {text}"
     location = find_source_location(error.__traceback__, module)
     return f"{message} ({location})" if location else message
+
+
+def describe_value(value: Any) -> str:
+    """Return the type and the text of a wrong *value* of a plugin, for messages."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} with shape {value.shape}"
+    return "None" if value is None else f"{type(value).__name__} {value!r}"[:120]
 
 
 def get_defining_module(plugin: Any) -> str:

@@ -35,6 +35,7 @@ from extender.cache.tables.images import ImageState
 from extender.framework import extension_points, pod_group_points
 from extender.framework.events import ClusterEvent, ClusterEventWithHint
 from extender.framework.plugin_errors import DEFINING_MODULE, check_sort_key, is_own_module
+from extender.framework.plugin_results import check_api_calls, check_events, check_result_fields
 
 T = TypeVar("T")
 A = TypeVar("A", bound=np.generic)
@@ -315,20 +316,29 @@ def protect_hints(events: Sequence[ClusterEventWithHint]) -> Sequence[ClusterEve
     """Return *events* with hints that receive read-only inputs.
 
     Raises:
-        TypeError: an event is of another type.
+        ValueError: the events, or a field of an event, have another type.
     """
-    for event in events:
-        if not isinstance(event, ClusterEventWithHint):
-            raise TypeError(f"events_to_register returned {event!r:.100}, want ClusterEventWithHint(resource, action)")
-    return tuple(event if event.hint is None else replace(event, hint=_protect_hint(event.hint)) for event in events)
+    return tuple(
+        event if event.hint is None else replace(event, hint=_protect_hint(event.hint))
+        for event in check_events(events)
+    )
 
 
 def _protect_hint(hint: Callable[..., Any]) -> Callable[..., Any]:
     return lambda pod, event: hint(make_read_only(pod), make_read_only(event))
 
 
+_RESULT_CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "events_to_register": protect_hints,
+    "unreserve": check_api_calls,
+}
+
+
 def protect_inputs(plugin: type[T]) -> type[T]:
-    """Return a subclass of *plugin* whose methods receive read-only inputs; a built-in plugin is returned unchanged."""
+    """Return a subclass of *plugin* whose methods receive read-only inputs, and whose results are checked.
+
+    A built-in plugin is returned unchanged.
+    """
     if is_own_module(plugin.__module__) or hasattr(plugin, DEFINING_MODULE):  # a per-node plugin protects itself
         return plugin
     methods: dict[str, Any] = {
@@ -345,14 +355,14 @@ def protect_inputs(plugin: type[T]) -> type[T]:
 
 def _protect_method(plugin: type[Any], name: str, state_position: int | None) -> Callable[..., Any]:
     implementation = inspect.getattr_static(plugin, name)  # a function, a static method or a class method
+    check_result = _RESULT_CHECKS.get(name, check_result_fields)
 
     def call(self: Any, *arguments: Any) -> Any:
         inputs = (
             argument if position == state_position else make_read_only(argument)
             for position, argument in enumerate(arguments)
         )
-        result = implementation.__get__(self, plugin)(*inputs)
-        return protect_hints(result) if name == "events_to_register" else result
+        return check_result(implementation.__get__(self, plugin)(*inputs))
 
     call.__name__ = name
     return call

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Any, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from extender.framework.extension_points import (
 )
 from extender.framework.normalize import MAX_SCORE
 from extender.framework.observer import ObservedEvent, PluginObserver
-from extender.framework.plugin_errors import format_exception, get_defining_module, plugin_exceptions
+from extender.framework.plugin_errors import describe_value, format_exception, get_defining_module, plugin_exceptions
 from extender.framework.status import Code, Reason, Rejection, Status, reject_all
 
 T = TypeVar("T")
@@ -69,6 +69,8 @@ class PluginError(Exception):
         """Reject all of *count* nodes with the error as the reason."""
         return reject_all(count, Reason(self.detail, Code.ERROR))
 
+
+OPTIONAL_STATUS: Final = Status | None
 
 _REJECTION_CODES = frozenset((Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING, Code.ERROR))
 
@@ -127,7 +129,7 @@ class PluginRunner:
             result = method(*args)
         except plugin_exceptions() as error:
             self._observe_call(plugin, point, Code.ERROR, start_time)
-            raise self._make_error(plugin, point, error) from error
+            raise self.make_error(plugin, point, error) from error
         if self._observers and not isinstance(result, ApiPlan):
             seconds, code = time.perf_counter() - start_time, _get_result_code(result)
             for observer in self._observers:
@@ -152,36 +154,26 @@ class PluginRunner:
         result = self.call(plugin, point, method, *args)
         if not isinstance(result, result_type):
             names = (kind.__name__.removesuffix("Type") for kind in get_args(result_type) or (result_type,))
-            raise PluginError(plugin.name, point, f"returned {_describe(result)}, want {' or '.join(names)}")
+            raise PluginError(plugin.name, point, f"returned {describe_value(result)}, want {' or '.join(names)}")
         return result
 
     def pre_filter(self, plugin: Any, pod: Any, snapshot: Snapshot) -> PreFilterResult:
         """Run PreFilter of *plugin*.
 
         Raises:
-            PluginError: the plugin raised, or the result or a part of it has a wrong type.
+            PluginError: the plugin raised or returned another type.
         """
         method = plugin.pre_filter
         result: PreFilterResult = self.call_typed(plugin, "PreFilter", PreFilterResult, method, pod, snapshot)
-        if result.node_names is not None and not isinstance(result.node_names, frozenset):
-            raise PluginError(
-                plugin.name,
-                "PreFilter",
-                f"node_names are {_describe(result.node_names)}, want a frozenset of names or None",
-            )
-        if result.status is not None:
-            self.check_status(plugin, "PreFilter", result.status)
         return result
 
     def pre_score(self, plugin: Any, pod: Any, nodes: NodeView) -> PreScoreResult:
         """Run PreScore of *plugin*.
 
         Raises:
-            PluginError: the plugin raised, or the result or a part of it has a wrong type.
+            PluginError: the plugin raised or returned another type.
         """
         result: PreScoreResult = self.call_typed(plugin, "PreScore", PreScoreResult, plugin.pre_score, pod, nodes)
-        if result.status is not None:
-            self.check_status(plugin, "PreScore", result.status)
         return result
 
     def pre_enqueue(self, plugin: Any, pod: Any, snapshot: Snapshot) -> Status | None:
@@ -190,22 +182,9 @@ class PluginRunner:
         Raises:
             PluginError: the plugin raised, or the result is no status.
         """
-        status = self.call(plugin, "PreEnqueue", plugin.pre_enqueue, pod, snapshot)
-        return self.check_status(plugin, "PreEnqueue", status)
-
-    def check_status(self, plugin: NamedPlugin, point: str, status: Any) -> Status | None:
-        """Return *status* if it is a valid status or None.
-
-        Raises:
-            PluginError: *status* has another type, or its reasons are not text.
-        """
-        if status is None:
-            return None
-        if not isinstance(status, Status):
-            raise PluginError(plugin.name, point, f"the status is {_describe(status)}, want a Status or None")
-        reasons: Any = status.reasons
-        if not isinstance(reasons, tuple) or not all(isinstance(reason, str) for reason in reasons):
-            raise PluginError(plugin.name, point, f"the reasons are {_describe(status.reasons)}, want a tuple of texts")
+        status: Status | None = self.call_typed(
+            plugin, "PreEnqueue", OPTIONAL_STATUS, plugin.pre_enqueue, pod, snapshot
+        )
         return status
 
     def get_cache_key(
@@ -220,10 +199,11 @@ class PluginRunner:
             key = method(pod)
             hash(key)
         except plugin_exceptions() as error:
-            raise self._make_error(plugin, point, error, f"{getattr(method, '__name__', 'its key')}: ") from error
+            raise self.make_error(plugin, point, error, f"{getattr(method, '__name__', 'its key')}: ") from error
         return key
 
-    def _make_error(self, plugin: NamedPlugin, point: str, error: BaseException, prefix: str = "") -> PluginError:
+    def make_error(self, plugin: NamedPlugin, point: str, error: BaseException, prefix: str = "") -> PluginError:
+        """Return the error that *plugin* raised *error*, and report the exception to `on_exception`."""
         plugin_error = PluginError(plugin.name, point, prefix + format_exception(error, get_defining_module(plugin)))
         if self._on_exception is not None:
             self._on_exception(plugin_error, error)
@@ -316,7 +296,7 @@ def _check_rejections(plugin: NamedPlugin, result: Any, node_count: int) -> tupl
             raise PluginError(plugin.name, "Filter", _describe_bad_rejection(result, rejection))
         mask, reason = rejection
         if type(mask) is not np.ndarray or mask.dtype != np.bool_ or mask.shape != (node_count,):
-            detail = f"a mask must be a bool array with one entry a node ({node_count}), got {_describe(mask)}"
+            detail = f"a mask must be a bool array with one entry a node ({node_count}), got {describe_value(mask)}"
             raise PluginError(plugin.name, "Filter", detail)
         has_text = type(reason) is Reason and type(reason.text) is str and reason.text
         if not has_text or type(reason.code) is not Code or reason.code not in _REJECTION_CODES:
@@ -333,7 +313,7 @@ def check_scores(plugin: NamedPlugin, point: str, scores: Any, node_count: int) 
     """
     if not isinstance(scores, np.ndarray) or scores.shape != (node_count,):
         raise PluginError(
-            plugin.name, point, f"returned {_describe(scores)}, want an array of {node_count} scores, one a node"
+            plugin.name, point, f"returned {describe_value(scores)}, want an array of {node_count} scores, one a node"
         )
     if scores.dtype == np.int64:
         return scores
@@ -359,24 +339,18 @@ def _convert_to_tuple(plugin: NamedPlugin, result: Any) -> tuple[Any, ...]:
     elif isinstance(result, Iterator):
         detail = f"returned a {type(result).__name__}, want a tuple: return the whole result, do not yield it"
     else:
-        detail = f"returned {_describe(result)}, want a tuple of Rejections, empty to reject no node"
+        detail = f"returned {describe_value(result)}, want a tuple of Rejections, empty to reject no node"
     raise PluginError(plugin.name, "Filter", detail)
 
 
 def _describe_bad_rejection(result: tuple[Any, ...], bad_item: Any) -> str:
     position = next(position for position, item in enumerate(result) if item is bad_item)
-    return f"item {position} of the result is {_describe(bad_item)}, want a Rejection"
+    return f"item {position} of the result is {describe_value(bad_item)}, want a Rejection"
 
 
 def _describe_bad_reason(reason: Any) -> str:
     if type(reason) is not Reason:
-        return f'the reason is {_describe(reason)}, want Reason("text", Code.UNSCHEDULABLE)'
+        return f'the reason is {describe_value(reason)}, want Reason("text", Code.UNSCHEDULABLE)'
     if type(reason.text) is not str or not reason.text:
-        return f"the text of a reason is {_describe(reason.text)}, want some words"
-    return f"the code of a reason is {_describe(reason.code)}, want UNSCHEDULABLE, UNRESOLVABLE or ERROR"
-
-
-def _describe(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype} with shape {value.shape}"
-    return "None" if value is None else f"{type(value).__name__} {value!r}"[:120]
+        return f"the text of a reason is {describe_value(reason.text)}, want some words"
+    return f"the code of a reason is {describe_value(reason.code)}, want UNSCHEDULABLE, UNRESOLVABLE or ERROR"

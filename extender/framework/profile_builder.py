@@ -99,7 +99,8 @@ def build_profiles(
         )
 
     known_names = (*registry, *installed_plugins)
-    expanded_profiles, errors = expand_profiles(configuration.profiles, find_extension_points, known_names)
+    expanded_profiles, expansion_errors = expand_profiles(configuration.profiles, find_extension_points, known_names)
+    errors = list(expansion_errors)
     profiles: dict[str, Profile] = {}
     shared_state = {} if shared_state is None else shared_state
     options: dict[str, Mapping[str, Mapping[str, object]]] = {}
@@ -107,7 +108,7 @@ def build_profiles(
         builder = _ProfileBuilder(profile, configuration, registry, gates, shared_state)
         plugins = expanded_profiles.get(profile.scheduler_name, {})
         builder.decode_options(frozenset(plugin.name for point in plugins.values() for plugin in point))
-        if not errors and not builder.errors:
+        if not expansion_errors and not builder.errors:
             built_profile = builder.build(plugins)
             if built_profile is not None:
                 profiles[profile.scheduler_name] = built_profile

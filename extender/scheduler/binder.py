@@ -19,7 +19,7 @@ from extender.cycle.binding_cycle import recheck_node
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.extension_points import NamedPlugin, PreBind
-from extender.framework.plugin_errors import format_exception, get_defining_module, plugin_exceptions
+from extender.framework.plugin_errors import describe_value, plugin_exceptions
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status, error_status
@@ -204,6 +204,9 @@ class Binder:
             self.on_pre_bind_call(api_call, False)
             message = f'running PreBind plugin "{plugin.name}": {error}'
             raise BindingError(Status(Code.ERROR, (message,), plugin.name)) from error
+        except Exception as error:  # an invalid call of a plugin
+            self.on_pre_bind_call(api_call, False)
+            raise BindingError(self.runtime.runner.make_error(plugin, "PreBind", error).status) from error
         self.on_pre_bind_call(api_call, True)
 
     async def _wait_for_condition(self, plugin: PreBind, plan: ApiPlan, ensure_still_valid: Callable[[], None]) -> None:
@@ -218,9 +221,10 @@ class Binder:
             try:
                 with self.cache.read() as snapshot:
                     result = plan.wait_condition(snapshot)
+                if result is not None and not isinstance(result, Status):
+                    raise ValueError(f"the wait condition returned {describe_value(result)}, want a Status or None")
             except plugin_exceptions() as error:
-                detail = format_exception(error, get_defining_module(plugin))
-                raise BindingError(PluginError(plugin.name, "PreBind", detail).status) from error
+                raise BindingError(self.runtime.runner.make_error(plugin, "PreBind", error).status) from error
             if result is None:
                 ensure_still_valid()
                 if reason := self.get_stop_reason():
@@ -284,6 +288,10 @@ class Binder:
                 return
             status = error_status(f'running Bind plugin "{plugin.name}": {error}')
             raise BindingError(status, is_on_other_node=isinstance(error, PodOnOtherNodeError)) from error
+        except BindingError:
+            raise
+        except Exception as error:  # an invalid call of a plugin
+            raise BindingError(self.runtime.runner.make_error(plugin, "Bind", error).status) from error
 
     async def _may_resend(self) -> bool:
         """Return whether the binding is still valid, and the pod still fits a cached node that is up to date."""

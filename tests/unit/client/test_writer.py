@@ -50,6 +50,15 @@ def test_the_four_writes_reach_their_objects() -> None:
     run(main())
 
 
+def test_a_kind_that_is_not_known_is_named() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            with pytest.raises(ValueError, match='unknown kind "pods", want one of Pod, Service, '):
+                await Writer(transport).patch("pods", "ns", "a", {}, content_type=MERGE_PATCH)
+
+    run(main())
+
+
 def bind_pod(*responses: tuple[str, ScriptedResponse], **options: Any) -> tuple[Any, list[Any], float]:
     """How binding ns/a with uid-a to n1 ended, the bodies that were posted, and the seconds it took."""
 

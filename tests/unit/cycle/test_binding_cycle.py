@@ -60,7 +60,7 @@ def test_reserve_plugins_run_in_order() -> None:
         (NO, Status(Code.UNSCHEDULABLE, ("no",), "P1")),
         (ValueError("lost"), Status(Code.ERROR, ('running Reserve plugin "P1": ValueError: lost',), "P1")),
         (Status(Code.ERROR, ("lost",)), Status(Code.ERROR, ('running Reserve plugin "P1": lost',), "P1")),
-        (5, Status(Code.ERROR, ('running Reserve plugin "P1": the status is int 5, want a Status or None',), "P1")),
+        (5, Status(Code.ERROR, ('running Reserve plugin "P1": returned int 5, want Status or None',), "P1")),
     ],
     ids=[
         "a rejection is the plugin's own",
@@ -181,7 +181,7 @@ def test_an_unsupported_pre_flight_code_is_an_error() -> None:
 
 
 def test_a_result_of_pre_bind_or_permit_of_another_type_is_an_error_of_the_plugin() -> None:
-    steps = {"pre_bind": None, "pre_bind_pre_flight": None, "permit": PermitResult("no")}  # type: ignore[arg-type]  wrong
+    steps = {"pre_bind": None, "pre_bind_pre_flight": None, "permit": None}
     profile, runtime = make_steps([], steps), PluginRuntime()
     statuses = [
         binding_cycle.run_pre_bind_pre_flights(POD, "n1", profile, runtime, {}).status,
@@ -191,7 +191,7 @@ def test_a_result_of_pre_bind_or_permit_of_another_type_is_an_error_of_the_plugi
     assert [status.message if isinstance(status, Status) else status for status in statuses] == [
         'running PreBindPreFlight "P0": returned None, want PreBindPreFlightResult or Status',
         'running PreBind plugin "P0": returned None, want ApiPlan or Status',
-        "running Permit plugin \"P0\": the status is str 'no', want a Status or None",
+        'running Permit plugin "P0": returned None, want PermitResult',
     ]
 
 

@@ -7,7 +7,7 @@ import pytest
 from extender.cycle.diagnosis import Diagnosis, find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.post_filter import FailedAttempt, PostFilterRun, run_post_filter_plugins
-from extender.framework.extension_points import PostFilterResult, PreFilterResult
+from extender.framework.extension_points import PreFilterResult
 from extender.framework.status import Code, Status
 from tests.build import make_cluster, make_node, make_pod
 from tests.unit.cycle.fakes import FakePostFilter, FakePreFilter, RaisingPlugin, RejectingFilter, make_profile
@@ -69,13 +69,13 @@ def test_an_exception_ends_the_run_with_an_error() -> None:
     assert run.results["Broken"].status.code is Code.ERROR
 
 
-def test_a_result_without_a_status_ends_the_run_with_an_error() -> None:
-    plugin, status = FakePostFilter("Wrong", Code.SUCCESS), 5
-    plugin.result = PostFilterResult(status)  # type: ignore[arg-type]  wrong on purpose
+def test_a_result_of_another_type_ends_the_run_with_an_error() -> None:
+    plugin: Any = FakePostFilter("Wrong", Code.SUCCESS)
+    plugin.result = 5
     run = _run_post_filter(plugin)
 
     assert (run.status.code, run.status.plugin) == (Code.ERROR, "Wrong")
-    assert run.status.message == 'running PostFilter plugin "Wrong": the status is int 5, want a Status or None'
+    assert run.status.message == 'running PostFilter plugin "Wrong": returned int 5, want PostFilterResult'
 
 
 def test_plans_are_grouped_by_plugin() -> None:

@@ -163,11 +163,12 @@ OTHERS: dict[str, tuple[dict[str, Callable[..., Any]], str]] = {
     ),
     "a PreFilter with a list of nodes": (
         {"pre_filter": lambda pod, snapshot: PreFilterResult(node_names=["one"])},  # type: ignore[arg-type]
-        "running PreFilter plugin \"Wrong\": node_names are list ['one'], want a frozenset of names or None",
+        'running PreFilter plugin "Wrong": '
+        "PreFilterResult.node_names is list ['one'], want a frozenset of names or None",
     ),
     "a PreFilter with a text for a status": (
         {"pre_filter": lambda pod, snapshot: PreFilterResult(status="no")},  # type: ignore[arg-type]
-        "running PreFilter plugin \"Wrong\": the status is str 'no', want a Status or None",
+        "running PreFilter plugin \"Wrong\": PreFilterResult.status is str 'no', want a Status or None",
     ),
     "a PreScore with a text for reasons": (
         {
@@ -176,11 +177,11 @@ OTHERS: dict[str, tuple[dict[str, Callable[..., Any]], str]] = {
                 len(nodes), dtype=np.int64
             ),  # PreScore runs only for plugins that score
         },
-        "running PreScore plugin \"Wrong\": the reasons are str 'no', want a tuple of texts",
+        "running PreScore plugin \"Wrong\": Status.reasons is str 'no', want a tuple of texts",
     ),
     "a PreEnqueue that returns False": (
         {"pre_enqueue": lambda pod, snapshot: False},
-        'running PreEnqueue plugin "Wrong": the status is bool False, want a Status or None',
+        'running PreEnqueue plugin "Wrong": returned bool False, want Status or None',
     ),
     "a normalize_score with a wrong length": (
         {

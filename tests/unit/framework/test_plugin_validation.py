@@ -101,8 +101,8 @@ def test_events_of_a_wrong_type_are_an_error_with_its_plugin() -> None:
     with pytest.raises(ConfigError) as error:
         run_plugin(WrongEventsPlugin, make_cluster(make_node("one"), make_pod("web")), "web")
     assert str(error.value) == (
-        'profiles[0]: initializing plugin "WrongEventsPlugin": TypeError: '
-        "events_to_register returned 'Pod', want ClusterEventWithHint(resource, action)"
+        'profiles[0]: initializing plugin "WrongEventsPlugin": '
+        "events_to_register returned list ['Pod'], want a tuple of ClusterEventWithHint(resource, action)"
     )
 
 

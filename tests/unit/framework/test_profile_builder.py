@@ -8,6 +8,7 @@ from extender.app import wiring
 from extender.config.errors import ConfigError
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASES
+from extender.testing import make_cluster, run_profile
 
 VOLUME_LIMITS = ["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"]
 CONDITION_CHECKS = ["CheckNodeCondition", "CheckNodeDiskPressure", "CheckNodeMemoryPressure", "CheckNodePIDPressure"]
@@ -101,6 +102,34 @@ def test_all_errors_of_a_configuration_are_reported_at_once() -> None:
         'profiles[0].plugins.filter.enabled: FilterPlugin "NodeNam" does not exist; did you mean "NodeName"?',
         "profiles[0].pluginConfig[1].args.hardPodAffinityWeight: Invalid value: 101: not in valid range [0, 100]",
         "profiles[0].pluginConfig[0].args: NodeName takes no arguments, got x",
+    ]
+
+
+class Broken:
+    """A plugin that cannot be created."""
+
+    name = "Broken"
+
+    def __init__(self) -> None:
+        raise RuntimeError("no licence")
+
+    def filter(self, pod: Any, nodes: Any, state: Any) -> Any:
+        """Reject no node."""
+
+
+def test_a_plugin_that_cannot_be_created_is_an_error_of_each_profile() -> None:
+    plugins = {"filter": enabled("Broken")}
+    profiles = [{"schedulerName": name, "plugins": plugins} for name in ("one", "two")]
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": profiles,
+    }
+    with pytest.raises(ConfigError) as caught:
+        run_profile(document, make_cluster(), "web", Broken)
+    places = [str(error).split(" (")[0] for error in caught.value.errors]
+    assert places == [
+        f'profiles[{position}]: initializing plugin "Broken": RuntimeError: no licence' for position in (0, 1)
     ]
 
 

@@ -11,7 +11,7 @@ from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import PodInfo
 from extender.client.errors import ServerError
 from extender.config.feature_gates import FeatureGates
-from extender.framework.api_plan import ApiPlan
+from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.events import ActionType, ClusterEventWithHint, EventResource
 from extender.framework.extension_points import PermitResult, PreBindPreFlightResult
 from extender.framework.status import Code, Reason, Rejection, Status
@@ -148,8 +148,9 @@ def test_a_rejection_by_pre_bind_is_retried_like_an_error() -> None:
     [
         (lambda snapshot: 1 // snapshot.row("none"), "TypeError: "),
         (lambda snapshot: sys.exit(f"{len(snapshot)} node"), "SystemExit: 1 node"),
+        (lambda snapshot: "ok", "the wait condition returned str 'ok', want a Status or None"),
     ],
-    ids=["raises", "exits"],
+    ids=["raises", "exits", "returns no status"],
 )
 def test_a_wait_condition_of_pre_bind_that_fails_ends_the_binding(wait_condition: Any, message: str) -> None:
     plugin = OnlyOne(pre_bind=ApiPlan((), wait_condition, 60.0))
@@ -161,6 +162,38 @@ def test_a_wait_condition_of_pre_bind_that_fails_ends_the_binding(wait_condition
     assert reason == "FailedScheduling"
     assert note.startswith(f'running PreBind plugin "OnlyOne": {message}')
     assert (plugin.unreserved, harness.queue_of("web")) == (1, "backoff")
+
+
+class OwnBinder:
+    """Binds a pod with an invalid call."""
+
+    name = "OwnBinder"
+
+    def bind(self, *_: Any) -> ApiPlan:
+        return ApiPlan((BIND_CALL,))
+
+
+BIND_CALL = ApiCall("bind", "Pod", "default", "web", {})
+
+
+@pytest.mark.parametrize(
+    ("plugin", "point"),
+    [(OnlyOne(pre_bind=ApiPlan((BIND_CALL,))), "PreBind"), (OwnBinder(), "Bind")],
+    ids=["pre_bind", "bind"],
+)
+def test_an_invalid_call_is_an_error_of_its_plugin(plugin: Any, point: str) -> None:
+    harness = SchedulerHarness(make_node("n1"), profile=make_profile(plugin, DefaultBinder()))
+    harness.api.errors["bind"] = [ValueError('unknown kind "Foo"')]
+    harness.create(make_pod("web"))
+
+    harness.attempt()
+
+    ((_, reason, note),) = harness.events.recorded
+    assert (reason, note) == (
+        "FailedScheduling",
+        f'running {point} plugin "{plugin.name}": ValueError: unknown kind "Foo"',
+    )
+    assert harness.queue_of("web") == "backoff"
 
 
 def change(harness: SchedulerHarness, pod: Pod, **metadata: Any) -> None:
