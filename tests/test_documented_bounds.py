@@ -112,7 +112,10 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "1,000; 256": (pod_limits.MAX_CONTAINERS, 1000),
         "256": (pod_limits.MAX_RESOURCE_NAMES, 256),
     },
-    "Keys of node labels that pods name and no node has": {"4,096": (symbols._MAX_UNUSED_LABEL_KEYS, 4096)},
+    "Keys of node labels that pods name and no node has; keys with values of removed nodes": {
+        "4,096;": (symbols._MAX_UNUSED_LABEL_KEYS, 4096),
+        "1,024": (symbols._MAX_USED_LABEL_KEYS, 1024),
+    },
     "Taints, features and values of a label that the cluster's nodes had": {"1,024": (symbols.MAX_UNUSED_VALUES, 1024)},
     "Nodes whose device pools are cached": {"1,024": (symbols.MAX_UNUSED_VALUES, 1024)},
     "Selectors whose pods are gone; affinity terms without pods, beyond the number of those with pods": {

@@ -253,7 +253,7 @@ class NodeTable:
         """
         set_columns = (self.columns.get("taint_set_id"), self.columns.get("feature_set_id"))
         largest_id: int = max(column.item(row) for column in (*set_columns, *self._label_columns.values()))
-        return largest_id > 2 * len(self.names) + MAX_UNUSED_VALUES
+        return largest_id > 2 * len(self.names) + MAX_UNUSED_VALUES or self.symbols.has_many_label_keys
 
     def drop_unused_values(self) -> None:
         """Replace `symbols` by new ones without the taints, features and label values that no node has.

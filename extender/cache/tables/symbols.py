@@ -23,6 +23,9 @@ MAX_UNUSED_VALUES = 1024
 _MAX_UNUSED_LABEL_KEYS = 4096
 """Limit of the label keys without values that are retained. The rules of one pod may name a thousand such keys."""
 
+_MAX_USED_LABEL_KEYS = 1024
+"""Limit of the label keys with values that are retained, also of keys that nodes had when a pod named them."""
+
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 """Ids of the first three resources in `Symbols.resources`. Units: milli-CPU, bytes, bytes."""
 
@@ -122,6 +125,11 @@ class Symbols:
             values = Interner() if original is None else InternerFork(original.get_label_values(key))
             self._label_values[key] = values
         return values
+
+    @property
+    def has_many_label_keys(self) -> bool:
+        """Whether most label keys have values of removed nodes only, because few keys have a column."""
+        return self._max_label_keys > _MAX_USED_LABEL_KEYS + _MAX_UNUSED_LABEL_KEYS
 
     def _drop_unused_label_keys(self) -> None:
         self._label_values = {key: values for key, values in self._label_values.items() if len(values)}

@@ -53,6 +53,19 @@ def test_values_of_removed_nodes_have_at_most_1_024_ids_more_than_twice_the_node
         assert [snapshot.symbols.feature_sets[value] for value in view.feature_set_ids] == [{name} for name in names]
 
 
+def test_labels_of_removed_nodes_that_pods_named_are_dropped() -> None:
+    """A reservation may be a label of its own, which its node has and its pods name."""
+    cache, most = make_cluster(_node("n0")), 0
+    for number in range(6000):
+        cache.add_or_update_node(_node("new", **{f"reservation-{number}": "true"}))
+        with cache.read() as snapshot:
+            assert snapshot.view().label_value_ids(f"reservation-{number}").tolist() == [-1, 0]
+            most = max(most, len(snapshot.symbols._label_values))
+        cache.remove_node("new")
+    assert most <= 4096 + 1
+    assert find_inconsistencies(cache.snapshot()) == []
+
+
 def test_sums_by_domain_have_the_new_ids_of_their_values() -> None:
     """No label of a zone changes when the ids change, and the zones get other ids."""
     web: dict[str, Any] = {"labels": {"app": "web"}, "spec": {"affinity": APART}}
