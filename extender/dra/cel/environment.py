@@ -332,6 +332,8 @@ def compile_expression(expression: str, use: ExpressionUse = ExpressionUse.SELEC
     except SizeLimitError as error:
         raise CompileError("too complex, its values or the work to compute them may exceed the limits") from error
     compared = find_compared_attributes(expression)
+    if compared.has_value_on_left:
+        return CompiledExpression(*_compile_text(compared.text))
     return CompiledExpression(
         program,
         source,

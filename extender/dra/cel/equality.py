@@ -1,11 +1,12 @@
-"""Makes a comparison of an attribute that is a semantic version with a value of another type fail.
+"""Makes a comparison of a Kubernetes value, such as a semantic version, with a value of another type fail.
 
 In Kubernetes, `device.attributes["example.com"].version == "1.2.3"` fails if the attribute is a semantic version, but
 `!=` is true, and `"1.2.3" == ...` is false. The library compares values of any types. So each comparison in which an
 attribute is the left operand has a variant that checks the types first. It is evaluated only for devices with such an
-attribute.
+attribute. `semver("1.2.3") == device.attributes["example.com"].version` fails if the attribute is no semantic version,
+so a comparison whose left operand begins with a Kubernetes value always checks the types.
 
-Source: apiserver/pkg/cel/semver.go, Semver.Equal (1.36).
+Source: apiserver/pkg/cel/semver.go, Semver.Equal; apiserver/pkg/cel/quantity.go, Quantity.Equal (1.36).
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,34 +20,53 @@ from extender.dra.cel.tokens import Edit, Token, apply_edits, get_text_at, match
 _OPERATORS: Final = frozenset("+-*/%!<>=")
 _ENDS_OF_OPERAND: Final = frozenset("&|?:)]},<>=")
 _ATTRIBUTES: Final = ["device", ".", "attributes"]
+_CAPACITY: Final = ["device", ".", "capacity"]
+_CONSTRUCTORS: Final = frozenset({"cidr", "ip", "quantity", "semver", "url"})
+"""The functions whose values are Kubernetes values."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedAttributes:
-    """The comparisons of an expression whose left operand is an attribute.
+    """The comparisons of an expression whose left operand is an attribute or begins with a Kubernetes value.
 
     Attributes:
         text: the expression, which checks the types of both operands before each of these comparisons.
         words: the names and strings in the left operands, among them the names of the attributes; empty without such a
             comparison.
+        has_value_on_left: whether one of the left operands begins with a Kubernetes value, and the right operand has an
+            attribute.
     """
 
     text: str
     words: frozenset[str]
+    has_value_on_left: bool
 
 
 def find_compared_attributes(expression: str) -> ComparedAttributes:
-    """Return the comparisons in *expression* whose left operand is an attribute."""
+    """Return the comparisons in *expression* whose types have to be checked."""
     tokens = tokenize(expression)
     words: set[str] = set()
     edits: list[Edit] = []
+    has_value_on_left = False
     for first, middle, last in _find_comparisons(tokens):
         left = expression[tokens[first].start : tokens[middle - 1].end]
         right = expression[tokens[middle + 2].start : tokens[last].end]
         edit = f"(__comparable([{left}, {right}]) ? {left} == {right} : false)"
         edits.append((tokens[first].start, tokens[last].end, edit))
         words.update(token.text.strip("\"'") for token in tokens[first:middle] if token.kind != "other")
-    return ComparedAttributes(apply_edits(expression, edits), frozenset(words))
+        has_value_on_left = has_value_on_left or _get_start(tokens, first) != _ATTRIBUTES
+    return ComparedAttributes(apply_edits(expression, edits), frozenset(words), has_value_on_left)
+
+
+def _get_start(tokens: Sequence[Token], index: int) -> list[str]:
+    return [token.text for token in tokens[index : index + 3]]
+
+
+def _has_value_on_left(tokens: Sequence[Token], first: int, middle: int, end: int) -> bool:
+    """Return whether the left operand begins with a Kubernetes value, and the right operand has an attribute."""
+    start = _get_start(tokens, first)
+    is_value = start == _CAPACITY or (start[0] in _CONSTRUCTORS and start[1] == "(")
+    return is_value and any(_get_start(tokens, index) == _ATTRIBUTES for index in range(middle + 2, end))
 
 
 def _find_comparisons(tokens: Sequence[Token]) -> Iterator[tuple[int, int, int]]:
@@ -61,8 +81,9 @@ def _find_comparisons(tokens: Sequence[Token]) -> Iterator[tuple[int, int, int]]
         previous = get_text_at(tokens, first - 1)
         if first < end or previous in _OPERATORS or previous == "in":
             continue
-        if [token.text for token in tokens[first : first + 3]] == _ATTRIBUTES:
-            end = _find_operand_end(tokens, bracket_pairs, index + 2)
+        operand_end = _find_operand_end(tokens, bracket_pairs, index + 2)
+        if _get_start(tokens, first) == _ATTRIBUTES or _has_value_on_left(tokens, first, index, operand_end):
+            end = operand_end
             yield first, index, end - 1
 
 

@@ -57,6 +57,8 @@ DEVICE = DeviceValues(
         pytest.param(f"{ATTRS}.version == null", False, id="a version is not null"),
         pytest.param(f'{ATTRS}.version == "1.10.0" || true', True, id="an error that does not matter"),
         pytest.param(f'{ATTRS}.model == "1.10.0"', False, id="a text attribute of a device with a version"),
+        pytest.param(f'semver("1.10.0") == {ATTRS}.version', True, id="a version before a version attribute"),
+        pytest.param(f'semver("1.10.0") != {ATTRS}.model', True, id="a version is not equal to a text attribute"),
         pytest.param('semver("v1.2", true) == semver("1.2.0")', True, id="a normalized version"),
         pytest.param('isSemver("01.2.3")', False, id="leading zeros are invalid"),
         pytest.param(f'{CAPACITY}.memory.compareTo(quantity("40Gi")) == 0', True, id="a capacity"),
@@ -181,6 +183,8 @@ def test_an_expression_evaluates_to(expression: str, want: bool) -> None:
         pytest.param("[9223372036854775807, 1, -1].sum() > 0", "integer overflow", id="a part of a sum"),
         pytest.param(f"{ATTRS}.model < 3", "no such overload", id="a text beside a number"),
         pytest.param(f'{ATTRS}.version == "1.10.0"', "no such overload", id="a version beside a text"),
+        pytest.param(f'semver("1.10.0") == {ATTRS}.model', "no such overload", id="a version before a text"),
+        pytest.param(f"{CAPACITY}.cores == {ATTRS}.index", "no such overload", id="an amount before a number"),
         pytest.param(
             f'device.driver != "" && ({ATTRS}.version == "1.10.0" ? true : false)',
             "no such overload",

@@ -21,6 +21,9 @@ CASES = {
     "an operand with a sign": (f"[{V} == -1]", f"[{checked(V, '-1')}]"),
     "a call on an attribute": (f"{V}.size() == 1", checked(f"{V}.size()", "1")),
     "two comparisons": (f"{V} == 1 || {V} == 2", f"{checked(V, '1')} || {checked(V, '2')}"),
+    "a version and an attribute": (f'semver("1.0.0") == {V}', checked('semver("1.0.0")', V)),
+    "a capacity and an attribute": (f"!(device.capacity.a.b == {V})", f"!({checked('device.capacity.a.b', V)})"),
+    "a version and a version": (f'semver("1.0.0") == semver("2.0.0") || {V}', None),
     "an attribute on the right": (f"1 == {V}", None),
     "another operator": (f"{V} != 1 || {V} <= 1 || {V} >= 1", None),
     "an attribute in a sum": (f"1 + {V} == 2", None),
@@ -31,10 +34,11 @@ CASES = {
 
 
 @pytest.mark.parametrize(("expression", "text"), CASES.values(), ids=CASES)
-def test_comparisons_with_an_attribute_on_the_left_check_the_types(expression: str, text: str | None) -> None:
+def test_comparisons_of_an_attribute_or_a_kubernetes_value_check_the_types(expression: str, text: str | None) -> None:
     found = find_compared_attributes(expression)
     assert found.text == (text or expression)
     assert bool(found.words) is (text is not None)
+    assert found.has_value_on_left is (text is not None and not expression.removeprefix("[").startswith(V))
 
 
 def test_the_words_of_the_left_operands_contain_the_names_of_their_attributes() -> None:
