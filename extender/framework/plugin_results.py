@@ -77,7 +77,7 @@ _CHECKS: Final[Mapping[type, tuple[_FieldCheck, ...]]] = {
         ("verb", _API_VERBS.__contains__, "create, update, patch, delete or bind"),
         ("kind", _is_a(str), "text"),
         ("namespace", _is_a(str), "text"),
-        ("name", lambda value: isinstance(value, str) and value != "", "a name"),
+        ("name", _is_a(str), "text"),
         ("body", _is_a(Mapping), "a mapping"),
     ),
     ClusterEventWithHint: (

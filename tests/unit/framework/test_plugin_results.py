@@ -90,7 +90,7 @@ WRONG: dict[str, tuple[str, Any, str]] = {
         ApiPlan(make_calls()[0]),  # type: ignore[arg-type]
         "want a tuple of ApiCalls",
     ),
-    "a call without a name": ("pre_bind", ApiPlan(make_calls(name="")), "ApiCall.name is str '', want a name"),
+    "a name that is a number": ("pre_bind", ApiPlan(make_calls(name=7)), "ApiCall.name is int 7, want text"),
     "a body that is text": ("pre_bind", ApiPlan(make_calls(body="x")), "ApiCall.body is str 'x', want a mapping"),
     "an event that is text": (
         "pre_bind",
@@ -144,6 +144,7 @@ def test_a_wrong_field_is_named(method: str, result: Any, want: str) -> None:
         ("reserve", None),
         ("permit", PermitResult(Status(Code.WAIT), timeout=60, uids_to_allow=("uid",))),
         ("pre_bind", ApiPlan(make_calls(), event=("Waiting", "for a disk"))),
+        ("pre_bind", ApiPlan(make_calls("create", "", {"metadata": {"generateName": "a-"}}))),
         ("post_filter", PostFilterResult(NO, "one", ApiPlan())),
         ("unreserve", make_calls()),
         ("unreserve", None),
