@@ -41,7 +41,11 @@ def handle_scheduling_failure(
     context.attempt_history.record(
         AttemptRecord(context.clock.now(), pod.key, queued_pod_info.uid, result, "", message, seconds, attempts)
     )
-    (log_messages.log_unschedulable if is_rejected else log_messages.log_error)(pod, message)
+    if is_rejected:
+        has_rejectors = bool(failure.rejectors or failure.pending_rejectors)
+        log_messages.log_unschedulable(pod, message, has_rejectors=has_rejectors)
+    else:
+        log_messages.log_error(pod, message)
     queued_pod_info.pending_plugins = failure.pending_rejectors
     queued_pod_info.unschedulable_plugins = failure.rejectors - failure.pending_rejectors
     still_exists = _requeue(context, queued_pod_info, now)

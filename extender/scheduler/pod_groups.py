@@ -25,6 +25,7 @@ from extender.framework.status import SUCCESS, Code, Status, error_status
 from extender.preemption.plan import GroupPreemptionPlan
 from extender.queueing.pod_group_queue import PodGroupQueue
 from extender.queueing.queued_entities import QueuedEntity, QueuedPodGroupInfo, QueuedPodInfo
+from extender.scheduler import log_messages
 from extender.scheduler.binder import make_unreserve_calls
 from extender.scheduler.context import SchedulerContext, log, run_in_background, start_task
 from extender.scheduler.evictions import Preemptor, evict_in_background, evict_now, execute_post_filter_plans
@@ -187,6 +188,7 @@ class PodGroupScheduler:
         pods = [member.pod_info for member in members]
         with context.cache.read() as snapshot:
             attempt = make_group_attempt(pods, snapshot, profile, runtime, context.rng)
+            log_messages.log_group_attempt(attempt.group)
             self._durations_by_uid = {}
             decision = await self._schedule_group(attempt, snapshot, start_time)
             decision = await self._preempt_in_cycle(attempt, snapshot, decision)
@@ -203,7 +205,9 @@ class PodGroupScheduler:
             profile.scheduler_name, _get_result_label(decision), context.clock.monotonic() - start_time
         )
         for group in attempt.group.iterate_pod_groups():
-            self._write_condition(group, decision.pod_group_statuses.get(group.key, decision.status))
+            status = decision.pod_group_statuses.get(group.key, decision.status)
+            _log_outcome(group, status, members, decision)
+            self._write_condition(group, status)
 
     def _validate(self, members: Sequence[QueuedPodInfo]) -> bool:
         """Return whether the members can be scheduled together. If not, they fail, and the group since 1.37 too."""
@@ -362,6 +366,18 @@ def _preempt(context: SchedulerContext, result: MemberResult) -> None:
     """
     if isinstance(result.decision, ScheduleFailure):
         execute_post_filter_plans(context, result.pod.pod, result.decision.post_filter_plans.values())
+
+
+def _log_outcome(
+    group: PodGroupInfo, status: Status, members: Sequence[QueuedPodInfo], decision: GroupDecision
+) -> None:
+    is_scheduled = [
+        decision.get_member_failure(index) is None
+        for index, member in enumerate(members)
+        if get_pod_group_key(member.pod_info.pod) == group.key
+    ]
+    counts = is_scheduled.count(True), is_scheduled.count(False)
+    log_messages.log_group_outcome(group, status, *counts, waits=decision.waits_for_preemption)
 
 
 def _get_result_label(decision: GroupDecision) -> str:

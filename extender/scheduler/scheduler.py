@@ -127,12 +127,12 @@ class Scheduler(EventHandler):
             return False
         queued_pod_info = entity.pods[0]
         self._context.attempt_history.start_cycle(queued_pod_info.uid)
-        log_messages.log_attempt(queued_pod_info.pod_info.pod)
         pod = queued_pod_info.pod_info.pod
         is_group_member = pod.spec.scheduling_group is not None and not is_deferred_resize(self._context, pod)
         if self._pod_group_scheduler is not None and is_group_member:
             await self._run_with_periodic_tasks(self._pod_group_scheduler.attempt(entity))
             return True
+        log_messages.log_attempt(pod)
         try:
             extenders = [
                 extender for extender in self._context.extenders if extender.is_interested(queued_pod_info.pod_info.pod)
