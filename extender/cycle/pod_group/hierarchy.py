@@ -6,6 +6,7 @@ Scheduler.reconcilePodGroupWithSnapshot, Scheduler.validatePodGroup, Scheduler.v
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import Group, GroupKey, find_root, list_pod_group_keys, make_group_key
@@ -36,20 +37,21 @@ def list_keys_of_tree(object_key: str, snapshot: Snapshot, gates: FeatureGates) 
 
 def make_pod_group_info(key: GroupKey, snapshot: Snapshot) -> PodGroupInfo:
     """Return the tree below *key*. Child groups are ordered by the time of their creation, then by name."""
-    visited: set[GroupKey] = set()
+    return _make_info(key, snapshot, set())
 
-    def get_sort_key(child: GroupKey) -> tuple[float, str, bool]:
-        group = snapshot.get_group(child)
-        created = None if group is None else group.metadata.creation_timestamp
-        return (-math.inf if created is None else created.timestamp(), child.name, child.is_composite)
 
-    def make_info(key: GroupKey) -> PodGroupInfo:
-        visited.add(key)
-        children = sorted(snapshot.child_groups(key), key=get_sort_key) if key.is_composite else ()
-        infos = tuple(make_info(child) for child in children if child not in visited)
-        return PodGroupInfo(key.namespace, key.name, key.is_composite, infos)
+def _make_info(key: GroupKey, snapshot: Snapshot, visited: set[GroupKey]) -> PodGroupInfo:
+    """Return the tree below *key*, without the groups that were *visited*."""
+    visited.add(key)
+    children = sorted(snapshot.child_groups(key), key=partial(_get_sort_key, snapshot)) if key.is_composite else ()
+    infos = tuple(_make_info(child, snapshot, visited) for child in children if child not in visited)
+    return PodGroupInfo(key.namespace, key.name, key.is_composite, infos)
 
-    return make_info(key)
+
+def _get_sort_key(snapshot: Snapshot, key: GroupKey) -> tuple[float, str, bool]:
+    group = snapshot.get_group(key)
+    created = None if group is None else group.metadata.creation_timestamp
+    return (-math.inf if created is None else created.timestamp(), key.name, key.is_composite)
 
 
 def sort_members(pods: Iterable[PodInfo], group: PodGroupInfo) -> tuple[PodInfo, ...]:

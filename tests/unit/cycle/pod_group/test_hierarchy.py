@@ -1,13 +1,15 @@
 """The checks of pod group members before the scheduling cycle."""
 
+import gc
 from typing import Any
 
 import pytest
 
 from extender.app import wiring
+from extender.cache.group_hierarchy import make_group_key
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
-from extender.cycle.pod_group.hierarchy import has_preemption_policy_never, validate_pod_group
+from extender.cycle.pod_group.hierarchy import has_preemption_policy_never, make_pod_group_info, validate_pod_group
 from extender.framework.status import Status, error_status
 from tests.build import make_cluster, make_node
 from tests.pod_group_builders import make_group_member, make_pod_group
@@ -97,3 +99,15 @@ def test_the_policy_never_comes_from_a_member_or_from_the_group(of_group: bool, 
     gates = FeatureGates({"GenericWorkload": True, "PodGroupPreemptionPolicy": of_group})
     assert has_preemption_policy_never(make_pod_group(), pods, gates) is expected
     assert has_preemption_policy_never(make_pod_group(preemptionPolicy="Never"), [], gates) is of_group
+
+
+def test_a_tree_leaves_no_garbage_that_keeps_the_snapshot() -> None:
+    """The tables of a snapshot of a large cluster take megabytes, and full collections are rare."""
+    snapshot = make_cluster(make_node("n1"), make_pod_group()).snapshot()
+    gc.collect()
+    gc.disable()
+    try:
+        make_pod_group_info(make_group_key("default/ring"), snapshot)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
