@@ -24,6 +24,9 @@ BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+"""The provisioner of classes whose volumes exist before their claims."""
+
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _STORAGE: Final = "storage"
 

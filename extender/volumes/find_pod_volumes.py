@@ -17,7 +17,7 @@ from extender.cache.node_matching import match_names
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
 from extender.volumes.assume_cache import AssumeCache
-from extender.volumes.claims import SELECTED_NODE, get_claim_class, get_requested_storage
+from extender.volumes.claims import NO_PROVISIONER, SELECTED_NODE, get_claim_class, get_requested_storage
 from extender.volumes.csi_migration import (
     TranslationError,
     find_in_tree_driver,
@@ -30,8 +30,6 @@ from extender.volumes.volume_matching import NO_VOLUME, SelectorError, VolumeMat
 
 NO_POOL: Final = -1
 """The pool index if the driver does not report storage capacity, or the claim requests no storage."""
-
-_NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +282,7 @@ def _get_storage_class(claim: PersistentVolumeClaim, snapshot: Snapshot) -> Stor
 
 
 def _make_allowed_topology_mask(storage_class: StorageClass, topology: TopologyIndex) -> BoolArray:
-    if storage_class.provisioner in {"", _NO_PROVISIONER}:
+    if storage_class.provisioner in {"", NO_PROVISIONER}:
         return np.zeros(len(topology), dtype=np.bool_)
     return make_mask(topology.match_topologies(storage_class.allowed_topologies), len(topology))
 

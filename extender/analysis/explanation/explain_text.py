@@ -23,8 +23,11 @@ from extender.cycle.score import Ranking
 from extender.preemption.plan import Candidate
 from extender.volumes.claims import (
     BIND_COMPLETED,
+    NO_PROVISIONER,
     WAIT_FOR_FIRST_CONSUMER,
     get_claim_class,
+    get_requested_storage,
+    get_volume_capacity,
     get_volume_class,
     is_fully_bound,
     resolve_claim_uses,
@@ -316,8 +319,24 @@ def _describe_obstacles(claim: PersistentVolumeClaim, snapshot: Snapshot) -> Ite
             f" kubectl describe pvc {meta.name} -n {meta.namespace} shows why"
         )
     else:
-        for volume in snapshot.objects(PersistentVolume).values():
-            if get_volume_class(volume) == name and volume.spec.claim_ref is None and volume.status.phase != _AVAILABLE:
+        volumes = [it for it in snapshot.objects(PersistentVolume).values() if get_volume_class(it) == name]
+        free_volumes = [volume for volume in volumes if volume.spec.claim_ref is None]
+        for volume in free_volumes:
+            if volume.status.phase != _AVAILABLE:
                 phase = volume.status.phase
                 phase_text = f"is {phase}" if phase else "has no status.phase"
                 yield f"volume {volume.metadata.name} {phase_text}, but only {_AVAILABLE} volumes are bound"
+        if storage_class.provisioner in {"", NO_PROVISIONER} and (lack := _describe_lack(claim, volumes, free_volumes)):
+            yield f'its StorageClass "{name}" creates no volumes, and {lack}'
+
+
+def _describe_lack(
+    claim: PersistentVolumeClaim, volumes: Sequence[PersistentVolume], free_volumes: Sequence[PersistentVolume]
+) -> str:
+    """Return why none of the *volumes* of its class can be bound to *claim*; empty if the nodes decide it."""
+    if not free_volumes:
+        return "all volumes of the class are taken" if volumes else "no volume has the class"
+    request = get_requested_storage(claim)
+    if request is not None and all(request.exceeds(get_volume_capacity(volume)) for volume in free_volumes):
+        return f"all free volumes are smaller than {claim.spec.resources.requests['storage']}"
+    return ""

@@ -45,8 +45,13 @@ spec: {containers: [{name: a}], volumes: [{name: v, persistentVolumeClaim: {clai
 """
 
 
-def explain(path: Path, claim: str, status: str = "status: {phase: Available}") -> list[str]:
-    (path / "cluster.yaml").write_text(CLUSTER.replace("STATUS", status).replace("CLASS", claim), encoding="utf-8")
+def explain(
+    path: Path, claim: str, status: str = "status: {phase: Available}", change: tuple[str, str] = ("", "")
+) -> list[str]:
+    """Explain the pod; *change* replaces a text of the volume."""
+    old, new = change
+    cluster = CLUSTER.replace(old, new, 1) if old else CLUSTER
+    (path / "cluster.yaml").write_text(cluster.replace("STATUS", status).replace("CLASS", claim), encoding="utf-8")
     recording = read_recording([str(path / "cluster.yaml")])
     (report,) = explain_pods(
         recording, ["web"], wiring.build_setup().profiles, ["default-scheduler"], wiring.make_runtime()
@@ -95,6 +100,25 @@ def test_an_unbound_claim_is_listed_with_its_reason(tmp_path: Path, claim: str, 
     lines = explain(tmp_path, claim, status)
     start = lines.index("  Claims without a volume")
     assert lines[start + 1 : start + 3] == [f"    {reason}", *([""] if start + 2 < len(lines) else [])]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lack"),
+    [
+        ("storageClassName: local, accessModes", "storageClassName: other, accessModes", "no volume has the class"),
+        (
+            "capacity: {storage: 1Gi}",
+            "capacity: {storage: 1Gi}, claimRef: {namespace: default, name: old, uid: old}",
+            "all volumes of the class are taken",
+        ),
+        ("capacity: {storage: 1Gi}", "capacity: {storage: 500Mi}", "all free volumes are smaller than 1Gi"),
+    ],
+    ids=["no volume", "no free volume", "no large volume"],
+)
+def test_a_class_without_a_provisioner_needs_a_volume(tmp_path: Path, old: str, new: str, lack: str) -> None:
+    lines = explain(tmp_path, "storageClassName: local,", change=(old, new))
+    start = lines.index("  Claims without a volume")
+    assert lines[start + 1] == f'    default/data: its StorageClass "local" creates no volumes, and {lack}'
 
 
 def test_a_claim_that_can_be_bound_is_not_listed(tmp_path: Path) -> None:
