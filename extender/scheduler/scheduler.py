@@ -5,7 +5,7 @@ Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne (1.36).
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 from extender.api.kinds.node import Node
@@ -375,18 +375,20 @@ class Scheduler(EventHandler):
 
         Source: pkg/scheduler/eventhandlers.go, Scheduler.handleAssumedPodDeletion (1.36).
         """
-        with self._context.metrics.time_event_handling("AssignedPodDelete"):
-            waiting_pod = self._context.waiting_pods.get(assumed_pod.uid)
-            if waiting_pod is not None:
-                waiting_pod.reject("", "removed")
-                self.resume_decided_pods()
-            else:
-                self._context.cache.forget(assumed_pod.pod)
-            requeue_after_pod_removal(self._context, assumed_pod)
+        waiting_pod = self._context.waiting_pods.get(assumed_pod.uid)
+        if waiting_pod is not None:
+            waiting_pod.reject("", "removed")
+            self.resume_decided_pods()
+        else:
+            self._context.cache.forget(assumed_pod.pod)
+        requeue_after_pod_removal(self._context, assumed_pod)
 
     def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
-        """Requeue the pods of at most *max_priority* that the event may make schedulable; None means no limit."""
-        with self._context.metrics.time_event_handling(event.label):
+        """Requeue the pods of at most *max_priority* that the event may make schedulable; None means no limit.
+
+        An event with a limit is a part of another event, which is measured.
+        """
+        with nullcontext() if max_priority is not None else self._context.metrics.time_event_handling(event.label):
             if event.resource in (EventResource.POD_GROUP, EventResource.COMPOSITE_POD_GROUP):
                 self._context.queue.update_pod_group(event.old, event.new, self._context.clock.monotonic())
             pre_check = (

@@ -42,13 +42,22 @@ def test_events_are_measured_by_label(release: Release, resource: str) -> None:
     }
 
 
-def test_the_deletion_of_an_assumed_pod_is_measured_as_that_of_an_assigned_pod() -> None:
-    harness = SchedulerHarness(make_node("n1"))
+def test_the_deletion_of_an_assumed_pod_is_measured_once() -> None:
+    """Source: pkg/scheduler/eventhandlers.go, Scheduler.deletePodFromSchedulingQueue (1.37)."""
     pod = make_pod("web")
-    assumed_pod = harness.cache.assume(pod, "n1")
-    harness.scheduler.on_assumed_pod_delete(assumed_pod)
+    harness = SchedulerHarness(make_node("n1"), pod, gates=FeatureGates(release=RELEASE_1_37))
+    harness.cache.assume(pod, "n1")
+    harness.dispatcher.on_delete(pod)
+    assert list_measured_events(harness) == {"UnscheduledPodDelete": 1}
 
-    assert list_measured_events(harness) == {"AssignedPodDelete": 1}
+
+def test_a_lost_nomination_is_measured_with_the_update_or_the_deletion_of_the_pod() -> None:
+    """Source: pkg/scheduler/eventhandlers.go, Scheduler.updatePodInSchedulingQueue (1.37)."""
+    nominated, pod = make_pod("web", status={"nominatedNodeName": "n1"}), make_pod("web")
+    harness = SchedulerHarness(make_node("n1"), nominated, gates=FeatureGates(release=RELEASE_1_37))
+    harness.dispatcher.on_update(nominated, pod)
+    harness.dispatcher.on_delete(nominated)
+    assert list_measured_events(harness) == {"UnscheduledPodUpdate": 1, "UnscheduledPodDelete": 1}
 
 
 @pytest.mark.parametrize("release", [RELEASE_1_36, RELEASE_1_37])
