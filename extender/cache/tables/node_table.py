@@ -279,8 +279,8 @@ class NodeTable:
         self.images.remove(row, self.objects[row])
         if row != last_row:
             moved_node = self.objects[last_row]
+            self.images.add(row, moved_node)  # first, so that its images keep their sizes
             self.images.remove(last_row, moved_node)
-            self.images.add(row, moved_node)
             self.names[row], self.objects[row] = self.names[last_row], moved_node
             self.row_by_name[self.names[row]] = row
         self.names.pop()

@@ -149,3 +149,18 @@ def test_writing_a_fork_leaves_the_original_unchanged() -> None:
     assert table.names == ["n0", "n1", "n2"]
     assert table.columns.get("allocatable")[0, :3].tolist() == [1000, 2000, 3000]
     assert fork.names == ["n2", "n1", "n3"]
+
+
+def test_an_image_keeps_the_size_of_its_first_node_when_the_row_of_another_node_moves() -> None:
+    """Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.removeNodeImageStates (1.37)."""
+    table = NodeTable(Symbols())
+    table.add_or_update(make_node("other", images=[]))
+    for name, size in (("first", 10), ("last", 20)):
+        table.add_or_update(make_node(name, images=[{"names": ["web:1"], "sizeBytes": size}]))
+    sizes_and_rows = []
+    for name in ("first", "other"):
+        table.remove(name)
+        state = table.images.get("web:1")
+        assert state is not None
+        sizes_and_rows.append((state.size, sorted(state.rows)))
+    assert sizes_and_rows == [(10, [1]), (10, [0])]
