@@ -215,6 +215,8 @@ def main(program: str = "extender", commands_by_alias: Mapping[str, str] | None 
     try:
         app(prog_name=program, obj=dict(commands_by_alias or {}))  # Typer adds to it
     except SystemExit as error:
+        if error.code == _INTERRUPTED:
+            _report_interrupted_plugin(error)
         if error.code in {_FAILED, _BAD_INPUT} and EXIT_CODE_FLAG in sys.argv:
             sys.exit(ERROR)
         raise
@@ -225,6 +227,15 @@ def main(program: str = "extender", commands_by_alias: Mapping[str, str] | None 
         for line in lines:
             write_error(line)
         sys.exit(ERROR if EXIT_CODE_FLAG in sys.argv else status)
+
+
+def _report_interrupted_plugin(error: BaseException) -> None:
+    """Print which plugin ran at Ctrl-C, if one did: a plugin that does not end gives no other sign of it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        for note in getattr(cause, "__notes__", ())[:1]:
+            write_error(f"note: {note}")
+        cause = cause.__cause__ or cause.__context__
 
 
 def _join_words_of_bash() -> None:

@@ -19,7 +19,13 @@ from extender.framework.extension_points import (
 )
 from extender.framework.normalize import MAX_SCORE
 from extender.framework.observer import ObservedEvent, PluginObserver
-from extender.framework.plugin_errors import describe_value, format_exception, get_defining_module, plugin_exceptions
+from extender.framework.plugin_errors import (
+    describe_value,
+    find_source_location,
+    format_exception,
+    get_defining_module,
+    plugin_exceptions,
+)
 from extender.framework.status import Code, Reason, Rejection, Status, reject_all
 
 T = TypeVar("T")
@@ -130,6 +136,10 @@ class PluginRunner:
         except plugin_exceptions() as error:
             self._observe_call(plugin, point, Code.ERROR, start_time)
             raise self.make_error(plugin, point, error) from error
+        except KeyboardInterrupt as error:
+            if location := find_source_location(error.__traceback__, get_defining_module(plugin)):
+                error.add_note(f'stopped in {point} of plugin "{plugin.name}" ({location})')
+            raise
         if self._observers and not isinstance(result, ApiPlan):
             seconds, code = time.perf_counter() - start_time, _get_result_code(result)
             for observer in self._observers:

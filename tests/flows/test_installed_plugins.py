@@ -121,6 +121,29 @@ def test_a_slow_plugin_is_reported_once_and_used(folder: Path) -> None:
     assert process.stdout.count("fits on 1 of 1 node") == 2
 
 
+ENDLESS_SOURCE = """
+import os
+import signal
+from extender.plugin import filter_plugin
+
+@filter_plugin("Slow")
+def slow(pod, node):
+    os.kill(os.getpid(), signal.SIGINT)  # the user ends the command
+    while True:
+        pass
+
+fails = filter_plugin("Fails")(lambda pod, node: None)
+"""
+
+
+def test_ctrl_c_names_the_plugin_that_did_not_end(folder: Path) -> None:
+    (folder / "trial_module.py").write_text(ENDLESS_SOURCE)
+    process = explain(folder, "Slow")
+    want = r'extender: note: stopped in Filter of plugin "Slow" \(trial_module\.py:\d+\)\n'
+    assert re.fullmatch(want, process.stderr)
+    assert (process.returncode, process.stdout) == (130, "")
+
+
 def test_a_plugin_that_raises_fails_only_its_pods(folder: Path) -> None:
     process = explain(folder, "Fails")
     assert process.returncode == 0
