@@ -33,6 +33,8 @@ def find_inconsistencies(snapshot: Snapshot) -> list[str]:
     ]
     if tables.nodes.row_by_name != {name: row for row, name in enumerate(tables.nodes.names)}:
         inconsistencies.append("the map of node names to rows does not match the list of node names")
+    if tables._pod_counts_by_priority != rebuilt._pod_counts_by_priority:
+        inconsistencies.append("the numbers of pods by priority are wrong")
     return inconsistencies
 
 

@@ -28,6 +28,8 @@ from extender.cache.tables.volume_uses import NO_USES, ResourceClaimUseTable, Vo
 
 PodsByUid = dict[str, AssignedPodInfo]
 
+_MAX_PRIORITY = 2**31 - 1
+
 _INT64_LIMIT = 1 << 63
 """The smallest integer that does not fit in int64."""
 
@@ -67,6 +69,8 @@ class ClusterTables:
         self.objects = ObjectStore()
         self._pods_by_node: CopyOnWriteDict[str, PodsByUid] = CopyOnWriteDict(dict)
         self._unapplied_pod_changes: list[tuple[PodBatch, IntArray, int]] = []  # not yet applied to `_pods_by_node`
+        self._pod_counts_by_priority: dict[int, int] = {}
+        self._owns_priorities = True
         self.nominated_pods: Mapping[str, tuple[PodInfo, ...]] = {}
         self.node_lists: NodeLists | None = None
         self.node_change_log = ChangeLog()
@@ -96,6 +100,7 @@ class ClusterTables:
         child.objects = self.objects.fork(new_history=new_history)
         child._pods_by_node = self.pods_by_node.fork()
         child._unapplied_pod_changes = []
+        child._pod_counts_by_priority, child._owns_priorities = self._pod_counts_by_priority, False
         child.nominated_pods = self.nominated_pods
         child.node_lists = self.node_lists
         child.history_id = HistoryId(branch_point) if new_history else self.history_id
@@ -169,6 +174,7 @@ class ClusterTables:
     def add_pod(self, pod: AssignedPodInfo) -> None:
         """Add *pod* to its node. The pod must not be on the node already."""
         self.pods_by_node.get_writable(pod.node_name, dict)[pod.uid] = pod
+        self._count_priority(pod, 1)
         self.pod_groups.add_assigned(pod)
         row = self.nodes.row_by_name.get(pod.node_name)
         if row is not None:
@@ -184,11 +190,28 @@ class ClusterTables:
         pods.pop(pod.uid)
         if not pods:
             self.pods_by_node.remove(pod.node_name)
+        self._count_priority(pod, -1)
         if not keep_in_group:
             self.pod_groups.remove(pod.pod)
         row = self.nodes.row_by_name.get(pod.node_name)
         if row is not None:
             self._add_or_remove_pod_at_row(pod, row, -1)
+
+    def _count_priority(self, pod: AssignedPodInfo, sign: int) -> None:
+        if not self._owns_priorities:
+            self._pod_counts_by_priority, self._owns_priorities = dict(self._pod_counts_by_priority), True
+        priority = pod.signature.priority
+        count = self._pod_counts_by_priority.pop(priority, 0) + sign
+        if count:
+            self._pod_counts_by_priority[priority] = count
+
+    @property
+    def lowest_priority(self) -> int:
+        """The lowest priority of a pod on a node; the highest possible one without pods.
+
+        It may be lower in a hypothesis that removed pods with `add_or_remove_pods`.
+        """
+        return min(self._pod_counts_by_priority, default=_MAX_PRIORITY)
 
     def replace_pod(self, old_pod: AssignedPodInfo, new_pod: AssignedPodInfo) -> None:
         """Replace a pod by its new state.
@@ -266,9 +289,9 @@ class ClusterTables:
     def add_or_remove_pods(self, batch: PodBatch, indices: IntArray, sign: int) -> None:
         """Add pods of *batch* to their nodes (*sign* 1) or remove them (-1), in the tables that Filter plugins read.
 
-        `selector_counts` and `affinity_terms`, which PreFilter plugins read, are not updated. `pods_by_node` is updated
-        when it is next read, since most plugins read only columns. *indices* are distinct indices of *batch*, int64.
-        The nodes of the pods are in the node table, and pods to remove are on them.
+        `lowest_priority`, `selector_counts` and `affinity_terms`, which PreFilter plugins read, are not updated.
+        `pods_by_node` is updated when it is next read, since most plugins read only columns. *indices* are distinct
+        indices of *batch*, int64. The nodes of the pods are in the node table, and pods to remove are on them.
         """
         if not len(indices):
             return
@@ -338,7 +361,8 @@ def _differ_only_in_labels(pod: AssignedPodInfo, other: AssignedPodInfo) -> bool
     """Return whether two pods of one node count equally in all tables but those of labels."""
     signature, other_signature = pod.signature, other.signature
     return (
-        signature.assigned_requests == other_signature.assigned_requests
+        signature.priority == other_signature.priority
+        and signature.assigned_requests == other_signature.assigned_requests
         and signature.assigned_nonzero_requests == other_signature.assigned_nonzero_requests
         and signature.host_ports == other_signature.host_ports
         and not any(

@@ -107,9 +107,6 @@ A recently used signature stays in memory even if no pod has it, because the nex
 """
 
 
-_MAX_PRIORITY = 2**31 - 1
-
-
 class PodSignature(Memo):
     """The parts of a pod that matter for scheduling, and values derived from them.
 
@@ -271,15 +268,10 @@ def _estimate_signature_bytes(key: bytes) -> int:
 
 
 class SignatureCache:
-    """The signatures of the pods of one cluster, pending and assigned.
-
-    Attributes:
-        lowest_priority: the lowest priority that a pod had until now.
-    """
+    """The signatures of the pods of one cluster, pending and assigned."""
 
     def __init__(self, symbols: Symbols, options: PodResourcesOptions = DEFAULT_POD_RESOURCES_OPTIONS) -> None:
         self.symbols = symbols
-        self.lowest_priority = _MAX_PRIORITY
         self._options = options
         self._signatures: WeakValueDictionary[bytes, PodSignature] = WeakValueDictionary()
         self._recent_signatures: ByteLRU[PodSignature] = ByteLRU(_MAX_RECENT_BYTES, _estimate_signature_bytes)
@@ -313,7 +305,6 @@ class SignatureCache:
         signature = self._signatures.get(key)
         if signature is None:
             signature = self._signatures[key] = PodSignature(pod, self.symbols, self._options, self._spec_classes)
-            self.lowest_priority = min(self.lowest_priority, signature.priority)
         return signature
 
     def forget_values(self) -> None:

@@ -144,8 +144,8 @@ class Snapshot:
 
     @property
     def lowest_priority(self) -> int:
-        """No pod of the cluster has a lower priority; there may be none with this one."""
-        return self._tables.signatures.lowest_priority
+        """The lowest priority of a pod on a node; see `ClusterTables.lowest_priority`."""
+        return self._tables.lowest_priority
 
     def pods_on(self, name: str) -> Mapping[str, AssignedPodInfo]:
         """Return the pods on node *name* by uid."""

@@ -165,14 +165,6 @@ def test_a_member_of_a_group_keeps_its_group() -> None:
     assert assigned_pod.pod_with_node_name == member
 
 
-def test_the_lowest_priority_is_that_of_all_pods_until_now() -> None:
-    signatures = SignatureCache(Symbols())
-    assert signatures.lowest_priority == 2147483647
-    for priority, lowest in ((7, 7), (9, 7), (None, 0), (-5, -5), (1, -5)):
-        signatures.get_signature(make_pod("a", priority=priority))
-        assert signatures.lowest_priority == lowest
-
-
 def make_job(requests: dict[str, str], **more: Any) -> Pod:
     """Make a pod with one container that requests *requests*."""
     container = {"name": "app", "image": "app", "resources": {"requests": requests, "limits": requests}}

@@ -3,6 +3,7 @@
 import numpy as np
 
 from extender.cache.cache import Cache
+from extender.cache.hypothesis import Hypothesis
 from extender.cache.snapshot import Snapshot
 from tests.build import make_cluster, make_node, make_pod
 
@@ -74,3 +75,22 @@ def test_a_view_of_one_node_returns_plain_numbers() -> None:
     assert view.requested_and_allocatable(1, 0) == (1000, 2000)
     assert view.pod_count_and_limit(1) == (1, 5)
     assert view.nonzero_requested_of(1, 0) == 1000
+
+
+def test_the_lowest_priority_is_that_of_the_pods_on_nodes_now() -> None:
+    """One pod with a low priority would else make each failed attempt search for victims, also after it is gone."""
+    low, pending = make_pod("low", node="a", priority=-5), make_pod("pending", priority=-9)
+    cache = make_cluster(make_node("a"), pending)
+    assert cache.snapshot().lowest_priority == 2147483647
+    for pod in (make_pod("p", node="a", priority=7), make_pod("q", node="gone"), low):
+        cache.add_or_update_pod(pod)
+    before = cache.snapshot()
+    hypothesis = Hypothesis(before)
+    hypothesis.remove_pod(cache.assigned_pods[low.metadata.uid])
+    assert (before.lowest_priority, hypothesis.snapshot().lowest_priority) == (-5, 0)
+    cache.remove_pod(low.metadata.uid)
+    assert (before.lowest_priority, cache.snapshot().lowest_priority) == (-5, 0)
+    cache.assume(pending, "a")
+    assert cache.snapshot().lowest_priority == -9
+    cache.forget(pending)
+    assert cache.snapshot().lowest_priority == 0
