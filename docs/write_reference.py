@@ -55,6 +55,14 @@ def format_code(value: object) -> str:
     return f"`{text}`" if text else ""
 
 
+def describe_field(path: str, name: str) -> str:
+    """Return the description of a configuration field; *path* is the place of its struct."""
+    description: str | None = FIELD_DESCRIPTIONS.get(path, {}).get(name)
+    if description is None:
+        sys.exit(f'docs/fields.yaml: add a description of {name} to "{path}"')
+    return description
+
+
 def render_page(title: str, about: str, *parts: str) -> str:
     """Return a page with the note that it is generated."""
     return "\n".join([GENERATED_NOTE, f"# {title}\n", about.strip() + "\n", *parts])
@@ -187,14 +195,14 @@ def list_top_fields() -> Iterator[tuple[str, str, str]]:
         first, *words = field.name.split("_")
         name = first + "".join(map(str.title, words))
         shown = "" if field.default is MISSING else format_code(to_json(field.default))
-        yield format_code(name), shown, FIELD_DESCRIPTIONS[""][name]
+        yield format_code(name), shown, describe_field("", name)
 
 
 def list_struct_fields(path: str, struct: type[msgspec.Struct]) -> Iterator[tuple[str, str, str]]:
     """Yield name, default and meaning of the fields at *path*."""
     for field in msgspec.structs.fields(struct):
         default = durations.render(field.default) if field.type is Duration else field.default
-        yield format_code(field.encode_name), format_code(to_json(default)), FIELD_DESCRIPTIONS[path][field.encode_name]
+        yield format_code(field.encode_name), format_code(to_json(default)), describe_field(path, field.encode_name)
 
 
 def to_json(value: object) -> str:
@@ -282,6 +290,8 @@ def render_parity() -> str:
     checked = yaml.safe_load((DOCS / "parity.yaml").read_text())
     gated = {plugin.name for plugins in FEATURE_GATED_PLUGINS.values() for plugin in plugins}
     rows: dict[str, list[tuple[str, ...]]] = {"default": [], "gated": [], "older": []}
+    if missing := sorted({plugin.name for plugin in BUILT_IN_PLUGINS} - checked.keys()):
+        sys.exit(f"docs/parity.yaml: add how these plugins are compared with kube-scheduler: {', '.join(missing)}")
     for plugin in sorted(BUILT_IN_PLUGINS, key=lambda each: each.name):
         how = checked.pop(plugin.name)
         if "own" in how:
@@ -293,7 +303,7 @@ def render_parity() -> str:
             (f"[{plugin.name}](plugins.md#{plugin.name.lower()})", points, *until, render_evidence(plugin, how))
         )
     if checked:
-        raise KeyError(*checked)
+        sys.exit(f"docs/parity.yaml: remove these plugins, which do not exist: {', '.join(checked)}")
     about = """
 The reference is kube-scheduler 1.37.2 and 1.36.3, as `--emulated-version` selects; the default is 1.37. These results
 must be equal: the rejected nodes with plugin and reason; raw, normalized and weighted scores; messages; preemption

@@ -38,6 +38,35 @@ def test_the_reference_is_generated_from_the_code() -> None:
     assert (process.returncode, process.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("file", "line", "message"),
+    [
+        (
+            "parity.yaml",
+            "NodeName: {}\n",
+            "docs/parity.yaml: add how these plugins are compared with kube-scheduler: NodeName\n",
+        ),
+        (
+            "fields.yaml",
+            "  podInitialBackoffSeconds: Backoff of a pod after its first failed attempt.\n",
+            'docs/fields.yaml: add a description of podInitialBackoffSeconds to ""\n',
+        ),
+    ],
+    ids=["a plugin", "a field"],
+)
+def test_the_reference_names_the_file_that_lacks_a_line(tmp_path: Path, file: str, line: str, message: str) -> None:
+    for folder in ("tests", "chart"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for source in (*DOCS.glob("*.py"), *DOCS.glob("*.yaml")):
+        shutil.copy(source, docs)
+    (docs / file).write_text((DOCS / file).read_text().replace(line, ""))
+    command = [sys.executable, str(docs / "write_reference.py")]
+    process = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (process.returncode, process.stderr) == (1, message)
+
+
 def test_no_text_of_the_reference_is_indented_like_code() -> None:
     texts = {page.name: page.read_text() for page in (DOCS / "reference").glob("*.md")}
     outside_of_fences = {name: re.sub(r"(?ms)^```.*?^```$", "", text) for name, text in texts.items()}
