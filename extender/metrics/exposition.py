@@ -1,5 +1,6 @@
 """Make a registry with the metrics of the Python process, and render a registry in the Prometheus text format."""
 
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from extender.metrics.families import Stability, gauge
+
+log = logging.getLogger("extender.metrics")
 
 _COUNTERS_WITHOUT_TOTAL: Final = re.compile(rb"\b(authenticated_user_requests|authentication_attempts)_total\b")
 """Counters that kube-scheduler exposes without `_total`, which prometheus_client appends."""
@@ -41,8 +44,11 @@ class DefaultRegistryCollector(Collector):
     """Collects the metrics of the default registry of prometheus_client when metrics are scraped."""
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics."""
-        yield from REGISTRY.collect()
+        """Yield the metrics up to one that raises. Metrics of plugins must not take our own with them."""
+        try:
+            yield from REGISTRY.collect()
+        except Exception:
+            log.exception("a metric of a plugin cannot be read; the metrics registered after it are missing")
 
 
 def render_metrics(registry: CollectorRegistry) -> Iterator[bytes]:

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from prometheus_client import REGISTRY, CollectorRegistry, Counter
+import pytest
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge
 
 from extender.metrics.exposition import (
     LinuxProcessCollector,
@@ -30,6 +31,20 @@ def test_a_page_has_the_metrics_that_a_plugin_registers_in_the_default_registry_
         REGISTRY.unregister(rejections)
     assert 'example_rejections_total{plugin="Affordable"} 1.0' in lines
     assert len([line for line in lines if line.startswith("# TYPE process_cpu_seconds_total ")]) == 1
+
+
+def test_a_metric_of_a_plugin_that_raises_does_not_hide_our_metrics(caplog: pytest.LogCaptureFixture) -> None:
+    registry = make_registry()
+    Counter("our_total", "Ours.", registry=registry).inc()
+    broken = Gauge("example_price", "Raises when it is read.")
+    broken.set_function(lambda: 1 / 0)
+    try:
+        text = b"".join(render_metrics(registry)).decode()
+    finally:
+        REGISTRY.unregister(broken)
+    assert "our_total 1.0" in text
+    assert "process_cpu_seconds_total " in text
+    assert [type(record.exc_info[1]) for record in caplog.records if record.exc_info] == [ZeroDivisionError]
 
 
 NETSTAT = "TcpExt: SyncookiesSent\nTcpExt: 0\nIpExt: InNoRoutes InOctets OutOctets\nIpExt: 0 1500 700\n"
