@@ -12,10 +12,11 @@ from msgspec import structs
 
 from extender.api.coscheduling import make_pod_group, set_scheduling_group
 from extender.api.kinds.devices import DeviceTaintRule, ResourceSlice
-from extender.api.kinds.meta import KubernetesObject
+from extender.api.kinds.meta import KubernetesObject, ResourceList
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import CoschedulingPodGroup, PodGroup
+from extender.api.quantity import parse
 from extender.api.requests import PodResourcesOptions, is_resize_deferred, requests_more
 from extender.api.scheme import KINDS
 from extender.cache.cache import Cache, PodOrNode
@@ -299,7 +300,7 @@ def find_node_events(old: Node, new: Node, gates: FeatureGates) -> list[ClusterE
     """
     actions = (
         (ActionType.UPDATE_NODE_TAINT, old.spec.unschedulable and not new.spec.unschedulable),
-        (ActionType.UPDATE_NODE_ALLOCATABLE, old.status.allocatable != new.status.allocatable),
+        (ActionType.UPDATE_NODE_ALLOCATABLE, not _are_equal_amounts(old.status.allocatable, new.status.allocatable)),
         (ActionType.UPDATE_NODE_LABEL, old.metadata.labels != new.metadata.labels),
         (ActionType.UPDATE_NODE_TAINT, old.spec.taints != new.spec.taints),
         (ActionType.UPDATE_NODE_CONDITION, _get_condition_statuses(old) != _get_condition_statuses(new)),
@@ -311,6 +312,18 @@ def find_node_events(old: Node, new: Node, gates: FeatureGates) -> list[ClusterE
         ),
     )
     return [ClusterEvent(EventResource.NODE, action, old, new) for action, is_changed in actions if is_changed]
+
+
+def _are_equal_amounts(amounts: ResourceList, others: ResourceList) -> bool:
+    """Return whether both have the same amounts, perhaps in other notations, such as `1Gi` and `1024Mi`.
+
+    Source: apimachinery/pkg/api/equality/semantic.go, Semantic (1.36).
+    """
+    if amounts == others:
+        return True
+    pairs = [(parse(text), parse(others[name])) for name, text in amounts.items() if name in others]
+    is_changed = any(amount.exceeds(other) or other.exceeds(amount) for amount, other in pairs)
+    return amounts.keys() == others.keys() and not is_changed
 
 
 def _get_condition_statuses(node: Node) -> dict[str, str]:

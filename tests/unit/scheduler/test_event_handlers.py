@@ -221,6 +221,7 @@ GATES_1_36, GATES_1_37 = FeatureGates(release=RELEASE_1_36), FeatureGates(releas
         ({"labels": {"zone": "a"}}, ["NodeUpdateNodeLabel"]),
         ({"taints": [{"key": "k", "effect": "NoSchedule"}]}, ["NodeUpdateNodeTaint"]),
         ({"allocatable": {"cpu": "8"}}, ["NodeUpdateNodeAllocatable"]),
+        ({"allocatable": {}}, ["NodeUpdateNodeAllocatable"]),
         ({"features": ["X"]}, ["NodeUpdateNodeDeclaredFeature"]),
         ({"metadata": {"annotations": {"a": "b"}}}, ["NodeUpdateNodeAnnotation"]),
         ({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, ["NodeUpdateNodeCondition"]),
@@ -231,13 +232,20 @@ GATES_1_36, GATES_1_37 = FeatureGates(release=RELEASE_1_36), FeatureGates(releas
         ),
     ],
     ids=[
-        "nothing", "labels", "taints", "allocatable", "features", "annotations", "conditions",
+        "nothing", "labels", "taints", "allocatable", "no allocatable", "features", "annotations", "conditions",
         "a cordon helps nobody", "several, in order",
     ],
 )  # fmt: skip
 def test_a_changed_node_causes_one_event_per_property(after: dict[str, Any], labels: list[str]) -> None:
     """Source: pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange (1.36)."""
     assert [change.label for change in find_node_events(make_node("n"), make_node("n", **after), GATES_1_36)] == labels
+
+
+def test_the_same_amounts_in_other_notations_cause_no_event() -> None:
+    old = make_node("n", allocatable={"cpu": "2", "memory": "1Gi", "pods": "110"})
+    new = make_node("n", allocatable={"cpu": "2000m", "memory": "1048576Ki", "pods": "11e1"})
+
+    assert find_node_events(old, new, GATES_1_36) == []
 
 
 def test_an_uncordoned_node_causes_a_taint_event() -> None:
