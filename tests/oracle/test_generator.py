@@ -116,5 +116,8 @@ def test_some_scenarios_have_rare_fields_gates_and_configurations(version: str, 
         "deleted-node",
         "equal-12",
         "placementScore",
+        "1500.5Mi",
+        "-9223372036854775808",
+        "mismatchLabelKeys",
     )
     assert [word for word in (*of_all, *words) if f'"{word}"' not in text] == []

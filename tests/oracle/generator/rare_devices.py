@@ -30,6 +30,9 @@ _EXPRESSIONS: Final = (
     f'{_DEVICE}.nothing || {_DEVICE}.model == "a100"',
     f'{_DEVICE}.index == 1.0',
     f'{_DEVICE}.model + 1 == "x"',
+    f'semver("1.2.3") == {_DEVICE}.version',
+    f'semver("1.2.3") == {_DEVICE}.model || true',
+    f'{_DEVICE}.numa == 1 || quantity("1") == {_DEVICE}.index',
     f'{_DEVICE}.index',
     f'device.capacity["{_GPU}"].nothing.compareTo(quantity("1")) > 0',
     'quantity("x") == quantity("1")',
@@ -230,6 +233,15 @@ def _parts(claim: Raw) -> list[Raw]:
     return [part for request in requests for part in request.get("firstAvailable") or [request["exactly"]]]
 
 
+def _make_expressions(builder: ClusterBuilder) -> list[str]:
+    """Return one or two expressions, each alone or combined with another one."""
+    expressions = builder.sample(_EXPRESSIONS, 1, 2)
+    if builder.chance(0.3):
+        form = builder.pick(("({}) && ({})", "({}) || ({})", "!({}) || ({})", "({}) ? ({}) : true"))
+        expressions[0] = form.format(expressions[0], builder.pick(_EXPRESSIONS))
+    return expressions
+
+
 def _change_claim(builder: ClusterBuilder, claim: Raw) -> None:
     devices = claim["spec"]["devices"]
     if builder.chance(0.3):
@@ -237,7 +249,7 @@ def _change_claim(builder: ClusterBuilder, claim: Raw) -> None:
         devices["requests"].append({"name": "extra", "exactly": part})
     for part in _parts(claim):
         if builder.chance(0.3):
-            part["selectors"] = [{"cel": {"expression": text}} for text in builder.sample(_EXPRESSIONS, 1, 2)]
+            part["selectors"] = [{"cel": {"expression": text}} for text in _make_expressions(builder)]
         if builder.chance(0.2):
             amounts = {"memory": builder.pick(("1", "3", "10Gi", "8", "0", "1500m")), "bandwidth": "1", "nothing": "1"}
             part["capacity"] = {"requests": dict(builder.sample(list(amounts.items()), 1, 2))}

@@ -23,6 +23,7 @@ from tests.oracle.generator.rare_setup import make_rare_configuration, select_ga
 from tests.oracle.generator.rare_storage import add_rare_storage_fields
 from tests.oracle.generator.resources import add_deferred_resizes
 from tests.oracle.generator.start_times import add_equal_start_times
+from tests.oracle.generator.unusual_values import add_unusual_values
 from tests.oracle.generator.volumes import add_storage
 
 CATEGORIES: Final[Mapping[str, Mapping[str, float]]] = {
@@ -123,7 +124,7 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
     if builder.chance(chances.get("services", 0.0)):
         add_services(builder)
     rare = Random(f"{seed}/{number}/rare")
-    _add_rare_fields(builder, rare, version)
+    _add_rare_fields(builder, rare, Random(f"{seed}/{number}/unusual"), version)
     _add_equal_pods(builder, Random(f"{seed}/{number}/start times"), with_groups=with_groups, version=version)
     scenario: dict[str, Any] = {
         "apiVersion": "v1",
@@ -172,8 +173,8 @@ def _add_gated_fields(builder: ClusterBuilder, category: str, version: str) -> d
     return None
 
 
-def _add_rare_fields(builder: ClusterBuilder, rare: Random, version: str) -> None:
-    """Add rare fields to the objects of half of the scenarios, by choices of their own."""
+def _add_rare_fields(builder: ClusterBuilder, rare: Random, unusual: Random, version: str) -> None:
+    """Add rare fields to the objects of half of the scenarios, and unusual values to some, by choices of their own."""
     if rare.random() < 0.5:
         builder.rng, ordinary = rare, builder.rng
         add_rare_pod_fields(builder)
@@ -181,6 +182,10 @@ def _add_rare_fields(builder: ClusterBuilder, rare: Random, version: str) -> Non
         add_rare_device_fields(builder, version)
         if builder.chance(0.3):
             add_rare_object_fields(builder, version)
+        builder.rng = ordinary
+    if unusual.random() < 0.3:
+        builder.rng, ordinary = unusual, builder.rng
+        add_unusual_values(builder)
         builder.rng = ordinary
 
 
