@@ -18,6 +18,7 @@ from typing import Any, Final
 from extender.basics.private_keys import open_private_file
 from extender.client.errors import CredentialsError
 
+_MAX_SHOWN_NAMES: Final = 10
 _MAX_PEM_FILES: Final = 64
 _PEM_FILES: Final[dict[bytes, tuple[str, ExitStack]]] = {}
 
@@ -126,7 +127,10 @@ def find_context(configs: Mapping[str, dict[str, Any]], name: str) -> tuple[Entr
     """
     context = _find(configs, "context", name)
     if context is None:
-        raise ValueError(f"no context has the name {name}")
+        names = [entry["name"] for config in configs.values() for entry in config.get("contexts") or ()]
+        shown_names = [*names[:_MAX_SHOWN_NAMES], *(["..."] if len(names) > _MAX_SHOWN_NAMES else [])]
+        hint = f"; the contexts are {', '.join(shown_names)}" if names else ""
+        raise ValueError(f'no context has the name "{name}"{hint}')
     cluster_name, user_name = (str(context.values.get(kind) or "") for kind in ("cluster", "user"))
     if not cluster_name:
         raise ValueError(f"the context {name} names no cluster")

@@ -83,7 +83,7 @@ def test_the_settings_are_those_of_the_package_kubernetes(
 
 
 ERRORS = {
-    "an unknown context": ("y", {}, {}, "no context has the name y"),
+    "an unknown context": ("y", {}, {}, 'no context has the name "y"; the contexts are x$'),
     "a file that does not exist": ("x", {"server": SERVER, "certificate-authority": "no.crt"}, {}, "not exist: .*no"),
     "data that is not base64": ("x", {"server": SERVER, "certificate-authority-data": "a"}, {}, "base64|padding"),
     "a password outside of Latin-1": ("x", {"server": SERVER}, {"username": "a", "password": "€"}, "latin-1"),
@@ -97,6 +97,12 @@ def test_an_invalid_kubeconfig_is_an_error(
     configs = {str(folder / "config"): make_kubeconfig(cluster, user)}
     with pytest.raises(ValueError, match=message):
         make_static_configuration(*find_context(configs, context))
+
+
+def test_only_the_first_of_many_contexts_are_named(folder: Path) -> None:
+    contexts = [{"name": f"c{number}", "context": {}} for number in range(11)]
+    with pytest.raises(ValueError, match=r"the contexts are c0, .*, c9, \.\.\.$"):
+        find_context({str(folder / "config"): {"contexts": contexts}}, "y")
 
 
 def test_a_context_without_a_known_cluster_is_an_error(folder: Path) -> None:
