@@ -46,7 +46,13 @@ class RecordedCluster:
 
         Raises:
             InputError: there is no such pod.
+            TypeError: a pod is no text, but a list of names, for example.
         """
+        names: tuple[object, ...] = pods  # no type checker runs in most notebooks
+        wrong_types = [type(name).__name__ for name in names if not isinstance(name, str)]
+        if wrong_types:
+            example = 'explain("shop/web-1", "shop/web-2"), or explain(*names)'
+            raise TypeError(f"a pod is {wrong_types[0]}, want text: write {example}")
         recording, setup, runtime = self._cluster.recording, self._cluster.setup, make_offline_runtime(verbose=False)
         explainer = PodExplainer(recording, PodSelection(pods), setup.profiles, tuple(setup.profiles), runtime)
         values = {
@@ -97,9 +103,12 @@ def read_cluster(
     Raises:
         ConfigError: the recorded release cannot be emulated, or a plugin is invalid.
         InputError: a file or the configuration is invalid, or no file is named.
+        TypeError: the plugins are no list.
     """
     if not files:
         raise make_input_error("read_cluster", "names no file; extender record -o cluster.json.gz writes one")
+    if not isinstance(plugins, Iterable):
+        raise TypeError(f"plugins is {type(plugins).__name__}, want a list: write plugins=[...]")
     registry = validate_plugins(*plugins)
     if isinstance(config, Mapping):
         options = InputOptions(override=override, document=config, plugins=registry)

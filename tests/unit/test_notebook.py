@@ -119,3 +119,12 @@ def test_a_plugin_without_effect_has_a_note_and_an_invalid_one_is_an_error(capsy
     assert 'config: profiles[0].plugins.multiPoint.enabled: PreFilterPlugin "SmallNode" does not exist' in str(
         caught.value
     )
+
+
+def test_a_list_of_pods_and_a_single_plugin_are_errors_that_name_the_fix() -> None:
+    pods: Any = ["shop/api-7f4b-g3ypl"]
+    with pytest.raises(TypeError, match=r"a pod is list, want text: write .* explain\(\*names\)"):
+        read_cluster(DEMO).explain(pods)
+    plugin: Any = SmallNodes
+    with pytest.raises(TypeError, match=r"want a list: write plugins=\[\.\.\.\]"):
+        read_cluster(DEMO, plugins=plugin)
