@@ -127,11 +127,11 @@ async def watch(
             events, batch_size, has_changes = _decode_events(lines, list_watch), MAX_EVENT_BATCH, False
             while batch_size == MAX_EVENT_BATCH:
                 await wait_for_turn()
-                batch, error = _take_batch(events)
+                batch, errors = _take_batch(events)
                 has_changes = has_changes or any(event.type is not EventType.BOOKMARK for event in batch)
                 yield batch
-                if error is not None:
-                    raise error
+                if errors:
+                    raise errors.pop()  # a frame that has its own error is freed only by a full garbage collection
                 batch_size = len(batch)
             if list_watch.heartbeat_detector is not None and not has_changes:
                 await pause_reading(response, READ_PAUSE_SECONDS)
@@ -145,14 +145,14 @@ def _choose_timeout(jitter: Jitter) -> int:
     return int(min_timeout + (max_timeout - min_timeout) * jitter())
 
 
-def _take_batch(events: Iterator[WatchEvent[T]]) -> tuple[list[WatchEvent[T]], ApiError | None]:
-    """Return the next events, at most `MAX_EVENT_BATCH`, and the error that ended them, or None."""
+def _take_batch(events: Iterator[WatchEvent[T]]) -> tuple[list[WatchEvent[T]], list[ApiError]]:
+    """Return the next events, at most `MAX_EVENT_BATCH`, and the error that ended them, if there is one."""
     batch: list[WatchEvent[T]] = []
     try:
         batch.extend(islice(events, MAX_EVENT_BATCH))
     except ApiError as error:
-        return batch, error
-    return batch, None
+        return batch, [error]
+    return batch, []
 
 
 def _decode_events(lines: bytes, list_watch: ListWatch[T]) -> Iterator[WatchEvent[T]]:

@@ -167,7 +167,10 @@ class Binder:
                 errors: list[Exception] = []
                 await asyncio.gather(*(self._run_in_group(plugin, errors) for plugin in group))
                 if errors:
-                    raise errors[0]
+                    try:
+                        raise errors[0]
+                    finally:
+                        errors.clear()  # a frame that has its own error is freed only by a full garbage collection
 
     async def _run_in_group(self, plugin: PreBind, errors: list[Exception]) -> None:
         """Run one plugin of a group. *errors* are those of the group; an error of this plugin is added."""

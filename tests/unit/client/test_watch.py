@@ -1,6 +1,8 @@
 """The events of a watch."""
 
+import gc
 import json
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -217,6 +219,25 @@ def test_fault_3_an_error_event_is_raised_after_the_events_before_it() -> None:
     events, fault, _, _ = watch_pods(lines.encode())
     assert isinstance(fault, GoneError)
     assert [event.resource_version for event in events] == ["6"]
+
+
+def test_the_error_of_a_watch_leaves_no_garbage_with_the_read_data() -> None:
+    """A watch is old when it ends, and full garbage collections are rare."""
+
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(PODS, Stream([error_event(410, "Expired")]))
+            with suppress(GoneError):
+                async for _ in watch(transport, POD_LIST_WATCH, "5", no_jitter):
+                    pass
+            assert [item for item in gc.get_objects() if isinstance(item, GoneError)] == []
+
+    gc.collect()
+    gc.disable()
+    try:
+        run(main())
+    finally:
+        gc.enable()
 
 
 def test_fault_16_a_silent_connection_is_found_within_a_minute() -> None:

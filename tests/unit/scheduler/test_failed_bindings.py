@@ -1,6 +1,7 @@
 """What follows a failure after a node was selected: Unreserve, events, queues, and other pods that wait."""
 
 import asyncio
+import gc
 import sys
 from typing import Any
 
@@ -16,6 +17,7 @@ from extender.framework.events import ActionType, ClusterEventWithHint, EventRes
 from extender.framework.extension_points import PermitResult, PreBindPreFlightResult
 from extender.framework.status import Code, Reason, Rejection, Status
 from extender.plugins.default_binder import DefaultBinder
+from extender.scheduler.binding_task import BindingTask
 from tests.build import make_node, make_pod
 from tests.unit.cycle.fakes import make_profile
 from tests.unit.scheduler.builders import SchedulerHarness
@@ -90,6 +92,19 @@ def test_a_failure_in_the_scheduling_cycle_moves_no_other_pod(answers: dict[str,
     assert harness.events.recorded == [("default/web", "FailedScheduling", message)]
     assert harness.queue_of("other") == "unschedulable"
     assert len(harness.queue.in_flight_events) == 0
+
+
+def test_a_failure_of_pre_bind_leaves_no_garbage_with_the_state_of_the_attempt() -> None:
+    """The state has arrays with an entry for each node, and full garbage collections are rare."""
+    harness, _ = make_harness(OnlyOne(pre_bind=Status(Code.ERROR, ("no",))))
+    gc.collect()
+    gc.disable()
+    try:
+        harness.attempt()
+        assert [item for item in gc.get_objects() if isinstance(item, BindingTask)] == []
+    finally:
+        gc.enable()
+    assert harness.queue_of("web") == "backoff"
 
 
 def test_a_failure_in_the_binding_cycle_requeues_other_pods() -> None:
