@@ -216,7 +216,7 @@ class _SavedRuns:
 
 def _finish_report(runs: Sequence[Run], total: int, output: ReportFormat, variant: str, *, saved: bool) -> None:
     """Print the table of the finished runs, also after Ctrl-C or an error, which is noted on standard error."""
-    if len(runs) < total:
+    if len(runs) < total and not isinstance(sys.exception(), typer.BadParameter):
         advice = "the same command continues" if saved else "equal seeds give equal results"
         write_error(f"note: stopped after {len(runs)} of {total} runs; {advice}")
     if runs and output is ReportFormat.TABLE:

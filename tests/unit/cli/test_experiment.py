@@ -289,6 +289,7 @@ def test_a_file_in_place_of_the_directory_of_plots_is_named_before_the_runs(exte
             ("--jobs", "2", "--scheduler-address", "tcp://a:1"),
             "Invalid value for --scheduler-address: contradicts --jobs; the workers of Dask run the experiments",
         ),
+        (("--scheduler-address", "a"), "Invalid value for --scheduler-address: 'a' is no address of a Dask scheduler"),
     ],
 )
 def test_a_wrong_option_is_named_in_one_line(
@@ -298,6 +299,7 @@ def test_a_wrong_option_is_named_in_one_line(
     assert (status, out) == (2, "")
     assert message in err
     assert "Traceback" not in err
+    assert "stopped after" not in err
 
 
 def test_a_recording_without_gpus_is_named_in_one_line(extender: Command, tmp_path: Path) -> None:
