@@ -95,7 +95,7 @@ class ConfigurationFile:
             raise ReloadError(f"open {self.file}: {(error.strerror or str(error)).lower()}") from error
         if data == self._last_data:
             if self._last_error is not None:
-                raise self._last_error
+                raise self._last_error.with_traceback(None)  # the traceback would grow with each check
             return False
         try:
             is_changed = await self._load(data)

@@ -107,6 +107,19 @@ def test_enabling_or_disabling_coscheduling_requires_a_restart(tmp_path: Path, t
     assert asyncio.run(configuration_file.refresh()) is True
 
 
+def test_the_error_of_an_invalid_file_does_not_grow_while_it_is_checked(tmp_path: Path) -> None:
+    """Each entry of a traceback keeps the content that one check read."""
+    file = tmp_path / "config.yaml"
+    file.write_text("nonsense: 1\n")
+    configuration_file = ConfigurationFile(file, load_setup(HEAD.encode(), "config.yaml"), fail_to_apply)
+    lengths = []
+    for _ in range(4):
+        with pytest.raises(ReloadError) as caught:
+            asyncio.run(configuration_file.refresh())
+        lengths.append(len(caught.traceback))
+    assert lengths[1] == lengths[3]
+
+
 @pytest.mark.parametrize("size", [1024**2 + 1, 1024**4], ids=["one byte too long", "a sparse file of a terabyte"])
 def test_a_configuration_of_more_than_a_mebibyte_is_not_read(tmp_path: Path, size: int) -> None:
     file = tmp_path / "config.yaml"
