@@ -5,6 +5,7 @@
   `existsOne` only with two.
 - The library's `indexOf` and `lastIndexOf` do not accept lists, and its `string` does not accept addresses. Overloads
   for lists and addresses would conflict with the library's overloads.
+- The library's `getMilliseconds` of a duration is the part of a second, not the whole.
 - The library's `substring` rejects an end that equals the length of the string.
 - `validate` and `format.named` return optional values, which are made from lists (see `formats`).
 - `unwrapOpt` and `optional.unwrap` become a `filter` and a `map` of a list of optional values.
@@ -113,6 +114,7 @@ _METHODS: Final[_Rewrites] = {
     **dict.fromkeys((("lastIndexOf", 1), ("lastIndexOf", 2)), _pass_arguments_as_list("__lastIndexOf")),
     **dict.fromkeys((("substring", 1), ("substring", 2)), _rename_to("__substring")),
     ("charAt", 1): _rename_to("__charAt"),
+    ("getMilliseconds", 0): _rename_to("__getMilliseconds"),
     ("matches", 1): lambda call: (
         call.replace_token(call.name_index + 1, "(__spendPattern("),
         call.replace_token(call.close_index, "))"),

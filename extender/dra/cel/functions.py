@@ -239,6 +239,21 @@ microseconds.
 """
 
 
+def _get_milliseconds(duration: timedelta) -> int:
+    milliseconds = abs(duration) // timedelta(milliseconds=1)
+    return milliseconds if duration >= timedelta(0) else -milliseconds
+
+
+_MILLISECONDS: Final = (
+    Function("__getMilliseconds", "int", ("timestamp",), True, lambda time: time.microsecond // 1000),
+    Function("__getMilliseconds", "int", ("duration",), True, _get_milliseconds),
+)
+"""The method `getMilliseconds`: of a time the part of a second, of a duration the whole, rounded towards zero.
+
+Source: cel-go common/types/duration.go, DurationGetMilliseconds (0.26).
+"""
+
+
 def _has_field(values: Sequence[Any], name: str) -> bool:
     """Return whether the only one of *values* is a map with the key *name*. Other values have no fields."""
     (value,) = values
@@ -268,5 +283,5 @@ def _with_cost(function: Function) -> Function:
 
 _TEXT_FUNCTIONS: Final = (*_COMPARISONS, *_QUANTITIES, *_VERSIONS, *_URLS, *_IPS_AND_CIDRS, *_REGEXES, *FORMATS)
 
-FUNCTIONS: Final = (*map(_with_cost, _TEXT_FUNCTIONS), *LISTS, *_STRING_ARGUMENTS, *_FIELDS)
+FUNCTIONS: Final = (*map(_with_cost, _TEXT_FUNCTIONS), *LISTS, *_STRING_ARGUMENTS, *_MILLISECONDS, *_FIELDS)
 """The functions of all values."""

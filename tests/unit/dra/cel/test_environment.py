@@ -155,6 +155,11 @@ DEVICE = DeviceValues(
                      id="a time with a fraction as a text"),
         pytest.param('string(timestamp("2024-01-02T03:04:05Z")) == "2024-01-02T03:04:05Z"', True, id="a time"),
         pytest.param('string(duration("1h2m3.5s")) == "3723.5s"', True, id="a duration as a text"),
+        pytest.param('duration("61.5005s").getMilliseconds() == 61500', True, id="the milliseconds of a duration"),
+        pytest.param('duration("-1.5s").getMilliseconds() == -1500', True, id="the milliseconds of a negative one"),
+        pytest.param(
+            'timestamp("2026-01-01T00:00:01.25Z").getMilliseconds() == 250', True, id="the milliseconds of a time"
+        ),
         pytest.param('string(duration("-0.000001s")) == "-0.000001s"', True, id="a short duration as a text"),
         pytest.param(f'has({ATTRS}.index.x) || has({ATTRS}.model.x) || has({ATTRS}.version.x)', False,
                      id="fields of attributes"),
