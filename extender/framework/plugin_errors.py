@@ -8,8 +8,6 @@ from pathlib import PurePath
 from types import FrameType, TracebackType
 from typing import Any, Final
 
-import numpy as np
-
 _OWN_PACKAGE: Final = "extender"
 
 DEFINING_MODULE: Final = "defining_module"
@@ -59,7 +57,8 @@ def format_exception(error: BaseException, module: str = _OWN_PACKAGE) -> str:
 
 def describe_value(value: Any) -> str:
     """Return the type and the text of a wrong *value* of a plugin, for messages."""
-    if isinstance(value, np.ndarray):
+    numpy = sys.modules.get("numpy")  # commands that call no plugin do without its import
+    if numpy is not None and isinstance(value, numpy.ndarray):
         return f"an array of {value.dtype} with shape {value.shape}"
     return "None" if value is None else f"{type(value).__name__} {value!r}"[:120]
 
