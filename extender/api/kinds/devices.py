@@ -14,6 +14,7 @@ from extender.api.kinds.meta import (
     ObjectMeta,
     RawQuantity,
     ResourceList,
+    check_levels,
 )
 
 
@@ -236,6 +237,10 @@ class OpaqueDeviceConfiguration(KubernetesStruct, frozen=True, kw_only=True):
 
     driver: str = ""
     parameters: Any = None
+
+    def __post_init__(self) -> None:
+        """Check the depth of the parameters; see `check_levels`."""
+        check_levels(self.parameters)
 
 
 class DeviceClaimConfiguration(KubernetesStruct, frozen=True, kw_only=True):

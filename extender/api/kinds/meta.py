@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import field
@@ -18,6 +18,24 @@ RawQuantity = str | int | float
 
 ResourceList = dict[str, RawQuantity]
 """Unparsed quantities by resource name."""
+
+MAX_LEVELS: Final = 500
+"""Levels of lists and objects in a field of type `Any`. The API server allows 10,000 in a whole object."""
+
+
+def check_levels(value: Any) -> None:
+    """Check the depth of a field of type `Any`. The depth that can be decoded depends on the version of Python.
+
+    Raises:
+        ValueError: *value* has more than `MAX_LEVELS` levels.
+    """
+    values = [value]
+    for _ in range(MAX_LEVELS + 1):
+        containers = [item for item in values if isinstance(item, dict | list)]
+        if not containers:
+            return
+        values = [child for item in containers for child in (item.values() if isinstance(item, dict) else item)]
+    raise ValueError(f"nested more than {MAX_LEVELS} levels deep")
 
 
 class KubernetesStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):

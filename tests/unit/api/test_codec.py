@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from extender.api import codec
@@ -217,6 +218,10 @@ def test_invalid_json_with_zero_bytes_is_not_changed() -> None:
     assert codec.replace_lone_surrogates(b'"\\ud83d\0"') == b'"\\ud83d\0"'
 
 
+LEVELS = 100_000
+"""Levels that no version of Python decodes; 3.13 decodes 10,000."""
+
+
 @pytest.mark.parametrize("scanned_bytes", [1 << 20, 7])
 @pytest.mark.parametrize("brackets", [(b"[", b"]"), (b'{"]":', b"}"), (b'[{"\\"[":', b"}]")])
 def test_only_the_values_below_500_levels_are_replaced(
@@ -224,7 +229,7 @@ def test_only_the_values_below_500_levels_are_replaced(
 ) -> None:
     monkeypatch.setattr(codec, "_SCANNED_BYTES", scanned_bytes)
     opening, closing = brackets
-    data = b'{"a":' + opening * 5_000 + b"1" + closing * 5_000 + b',"b":[{"c":"}]"},2]}'
+    data = b'{"a":' + opening * LEVELS + b"1" + closing * LEVELS + b',"b":[{"c":"}]"},2]}'
     decoded = codec.decode_deeply_nested(data, dict[str, Any])
     assert decoded["b"] == [{"c": "}]"}, 2]
     value, depth = decoded["a"], 1
@@ -232,6 +237,17 @@ def test_only_the_values_below_500_levels_are_replaced(
         (value,) = value if isinstance(value, list) else value.values()
         depth += 1
     assert (value, depth) == (codec._DEEP_VALUE.decode().strip('"'), 500)
+
+
+@pytest.mark.parametrize(("levels", "is_read"), [(500, True), (501, False)])
+def test_parts_of_any_type_have_the_same_limit_in_all_versions_of_python(levels: int, is_read: bool) -> None:
+    parameters = b"[" * levels + b"]" * levels
+    data = b'{"spec":{"devices":{"config":[{"opaque":{"driver":"gpu","parameters":%b}}]}}}' % parameters
+    if is_read:
+        assert parameters in msgspec.json.encode(codec.decode_raw_part(data, ResourceClaim))
+    else:
+        with pytest.raises(DecodeError, match=r"nested (more than 500 levels deep|too deeply)$"):
+            codec.decode_raw_part(data, ResourceClaim)
 
 
 def test_deep_values_that_do_not_end_are_an_error() -> None:
