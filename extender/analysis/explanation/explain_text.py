@@ -21,6 +21,7 @@ from extender.cache.snapshot import Snapshot
 from extender.cycle.explain_pod import PodExplanation
 from extender.cycle.score import Ranking
 from extender.preemption.plan import Candidate
+from extender.volumes.assume_cache import is_volume_bound_to_claim
 from extender.volumes.claims import (
     BIND_COMPLETED,
     NO_PROVISIONER,
@@ -320,9 +321,9 @@ def _describe_obstacles(claim: PersistentVolumeClaim, snapshot: Snapshot) -> Ite
         )
     else:
         volumes = [it for it in snapshot.objects(PersistentVolume).values() if get_volume_class(it) == name]
-        free_volumes = [volume for volume in volumes if volume.spec.claim_ref is None]
+        free_volumes = [it for it in volumes if it.spec.claim_ref is None or is_volume_bound_to_claim(it, claim)]
         for volume in free_volumes:
-            if volume.status.phase != _AVAILABLE:
+            if volume.spec.claim_ref is None and volume.status.phase != _AVAILABLE:
                 phase = volume.status.phase
                 phase_text = f"is {phase}" if phase else "has no status.phase"
                 yield f"volume {volume.metadata.name} {phase_text}, but only {_AVAILABLE} volumes are bound"

@@ -121,6 +121,16 @@ def test_a_class_without_a_provisioner_needs_a_volume(tmp_path: Path, old: str, 
     assert lines[start + 1] == f'    default/data: its StorageClass "local" creates no volumes, and {lack}'
 
 
+def test_a_volume_that_is_reserved_for_the_claim_is_not_taken(tmp_path: Path) -> None:
+    """No node has the label that the volume wants."""
+    terms = "[{matchExpressions: [{key: zone, operator: Exists}]}]"
+    affinity = f"nodeAffinity: {{required: {{nodeSelectorTerms: {terms}}}}}"
+    reserved = f"capacity: {{storage: 1Gi}}, claimRef: {{namespace: default, name: data}}, {affinity}"
+    lines = explain(tmp_path, "storageClassName: local,", change=("capacity: {storage: 1Gi}", reserved))
+    assert lines[1] == "  fits on none of 1 node: 1 node cannot have its volumes"
+    assert "  Claims without a volume" not in lines
+
+
 def test_a_claim_that_can_be_bound_is_not_listed(tmp_path: Path) -> None:
     lines = explain(tmp_path, "storageClassName: local,")
     assert lines[1] == "  fits on 1 of 1 node"
