@@ -174,7 +174,7 @@ class Cache:
     def forget_plugin_values(self) -> None:
         """Drop the values that plugins cached in the pods of this cache. They would keep plugins that were replaced."""
         self._tables.signatures.forget_values()
-        self._tables.nodes.symbols.forget_values()
+        self._tables.nodes.symbols.forget_values()  # new ones replace those of the signatures, which stay in memory
 
     # -- writing
 

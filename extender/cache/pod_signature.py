@@ -308,7 +308,8 @@ class SignatureCache:
         return signature
 
     def forget_values(self) -> None:
-        """Drop the values that are cached by pod signature or by spec class."""
+        """Drop the values that are cached by pod signature, by spec class or in `symbols`."""
+        self.symbols.forget_values()
         self._spec_classes.clear()
         for signature in list(self._signatures.values()):
             signature.forget_values()

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from starlette.testclient import TestClient
 
 from extender.api.codec import from_builtins
-from extender.api.kinds.node import Node
+from extender.api.kinds.node import Node, Taint
 from extender.api.kinds.pod import Pod
 from extender.app import reload
 from extender.app.options import ServeOptions
@@ -75,10 +75,11 @@ def test_a_changed_configuration_applies_to_the_next_request(tmp_path: Path, req
     assert rejected_nodes() == rejection
 
 
-def test_the_plugins_of_a_replaced_configuration_are_freed() -> None:
+@pytest.mark.parametrize("taint_count", [0, 1100], ids=["few taints", "more taints than are retained"])
+def test_the_plugins_of_a_replaced_configuration_are_freed(taint_count: int) -> None:
     """Pods of a Deployment have the same cached values for as long as one of them exists."""
-    cache = Cache()
-    cache.add_or_update_node(from_builtins(SMALL, Node))
+    cache, node = Cache(), from_builtins(SMALL, Node)
+    cache.add_or_update_node(node)
     web = from_builtins(POD, Pod)
     cache.add_or_update_pod(replace(web, spec=replace(web.spec, node_name="small")))
     backend = make_recorded_backend(ServeOptions(load_setup(HEAD.encode(), "old.yaml"), cache, ServingOptions()))
@@ -89,6 +90,9 @@ def test_the_plugins_of_a_replaced_configuration_are_freed() -> None:
         client.post("/prioritize", json={"Pod": POD, "NodeNames": ["small"]})
     plugins = [weakref.ref(plugin) for plugin in verbs.default_profile.plugins.values()]
     del verbs
+    for number in range(taint_count):
+        taint = Taint(key="number", value=str(number), effect="PreferNoSchedule")
+        cache.add_or_update_node(replace(node, spec=replace(node.spec, taints=(taint,))))
     asyncio.run(backend.apply_setup(load_setup(HEAD.encode(), "newest.yaml")))
     gc.collect()
     assert [plugin for ref in plugins if (plugin := ref()) is not None] == []
