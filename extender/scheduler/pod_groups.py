@@ -5,6 +5,7 @@ Scheduler.podGroupInfoForPod, Scheduler.frameworkForPodGroup, Scheduler.podGroup
 pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.determineSchedulingHintForInFlightPod (1.36).
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -204,9 +205,11 @@ class PodGroupScheduler:
         context.metrics.observe_pod_group_attempt(
             profile.scheduler_name, _get_result_label(decision), context.clock.monotonic() - start_time
         )
+        member_counts = _count_members(members, decision)
         for group in attempt.group.iterate_pod_groups():
             status = decision.pod_group_statuses.get(group.key, decision.status)
-            _log_outcome(group, status, members, decision)
+            counts = member_counts[group.key, True], member_counts[group.key, False]
+            log_messages.log_group_outcome(group, status, *counts, waits=decision.waits_for_preemption)
             self._write_condition(group, status)
 
     def _validate(self, members: Sequence[QueuedPodInfo]) -> bool:
@@ -368,16 +371,12 @@ def _preempt(context: SchedulerContext, result: MemberResult) -> None:
         execute_post_filter_plans(context, result.pod.pod, result.decision.post_filter_plans.values())
 
 
-def _log_outcome(
-    group: PodGroupInfo, status: Status, members: Sequence[QueuedPodInfo], decision: GroupDecision
-) -> None:
-    is_scheduled = [
-        decision.get_member_failure(index) is None
+def _count_members(members: Sequence[QueuedPodInfo], decision: GroupDecision) -> Counter[tuple[str | None, bool]]:
+    """Return the numbers of *members* by pod group and by whether they are scheduled."""
+    return Counter(
+        (get_pod_group_key(member.pod_info.pod), decision.get_member_failure(index) is None)
         for index, member in enumerate(members)
-        if get_pod_group_key(member.pod_info.pod) == group.key
-    ]
-    counts = is_scheduled.count(True), is_scheduled.count(False)
-    log_messages.log_group_outcome(group, status, *counts, waits=decision.waits_for_preemption)
+    )
 
 
 def _get_result_label(decision: GroupDecision) -> str:

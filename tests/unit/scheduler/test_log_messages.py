@@ -10,7 +10,8 @@ from extender.framework.status import error_status, unschedulable_status
 from extender.logs.klog import TextFormatter, verbosity
 from extender.scheduler.log_messages import log_group_outcome
 from tests.build import make_node, make_pod
-from tests.pod_group_builders import make_pod_group
+from tests.pod_group_builders import make_child_group, make_composite_group, make_pod_group
+from tests.unit.scheduler import test_composite_pod_groups
 from tests.unit.scheduler.builders import SchedulerHarness
 from tests.unit.scheduler.test_evictions import add_waiting_pod, make_harness
 from tests.unit.scheduler.test_pod_groups_1_37 import ALLOCATABLE, NO_VICTIMS, PROFILE, members
@@ -98,6 +99,19 @@ def test_the_attempt_of_a_pod_group_and_its_result_are_logged(caplog: pytest.Log
     )
     assert format_lines(caplog, "Successfully scheduled") == [
         '"Successfully scheduled a pod group" podGroup="default/ring" scheduledPods=2 unschedulablePods=1'
+    ]
+
+
+def test_each_pod_group_of_a_tree_is_logged_with_the_number_of_its_members(caplog: pytest.LogCaptureFixture) -> None:
+    """Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.submitPodGroupAlgorithmResult (1.37)."""
+    caplog.set_level(verbosity(2))
+    groups = make_composite_group(min_group_count=2), make_child_group("x"), make_child_group("y")
+    harness = test_composite_pod_groups.make_harness("3", *groups)
+    harness.create(*test_composite_pod_groups.members("x", "ab"), *test_composite_pod_groups.members("y", "c"))
+    harness.run()
+    assert format_lines(caplog, "Successfully scheduled") == [
+        f'"Successfully scheduled a pod group" podGroup="default/{name}" scheduledPods={count} unschedulablePods=0'
+        for name, count in (("x", 2), ("y", 1))
     ]
 
 
