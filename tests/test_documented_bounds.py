@@ -9,7 +9,8 @@ import pytest
 
 from extender.analysis import recorded_cluster
 from extender.analysis.input import input_files, object_decoding, object_documents
-from extender.api import codec, matching, pod_limits, requests
+from extender.api import matching, pod_limits, requests
+from extender.api.kinds import meta
 from extender.basics import input_limits
 from extender.cache import pod_signature
 from extender.cache.tables import (
@@ -210,7 +211,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "7 after": (writer.ETCD_TIMEOUT, 7),
     },
     "A watch event": {"64 MiB": (watch.MAX_EVENT_BYTES, 64 * MIB)},
-    "Nesting of an object of the API server": {"500 levels": (codec._MAX_DEPTH, 500)},
+    "Nesting of an object of the API server": {"500 levels": (meta.MAX_LEVELS, 500)},
     "Response of an HTTP extender": {"64 MiB": (extender_transport.MAX_RESPONSE_BYTES, 64 * MIB)},
     "Headers of a response of the API server or an HTTP extender; informational responses (1xx) to a request": {
         "1,000": (connections.MAX_HEADERS, 1000),

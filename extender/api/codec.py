@@ -13,6 +13,8 @@ import msgspec
 import numpy as np
 from msgspec import inspect
 
+from extender.api.kinds.meta import MAX_LEVELS
+
 T = TypeVar("T")
 
 _CONTAINER_TYPES: Final = (inspect.StructType, inspect.DictType, inspect.VarTupleType, inspect.ListType)
@@ -23,12 +25,8 @@ _DEPTH_ERROR: Final = "nested too deeply"
 _COUNTED_BYTES: Final = 64 << 10
 """Bytes of JSON whose values are counted at once."""
 
-
 _DEEP_VALUE: Final = f'"nested too deeply {secrets.token_hex()}"'.encode()
 """Replaces a value that is nested too deeply. No object can contain it on purpose."""
-
-_MAX_DEPTH: Final = 500
-"""Levels of JSON that can be decoded at each depth of Python's stack. The API server allows 10,000."""
 
 _DEPTH_STEPS: Final = np.zeros(256, np.int8)
 """The change of the depth at each byte outside of strings."""
@@ -130,7 +128,7 @@ def decode_raw_part(data: bytes, target_type: type[T]) -> T:
 
 
 def _replace_deep_values(data: bytes) -> bytes:
-    """Return *data* with `_DEEP_VALUE` for each value below `_MAX_DEPTH` levels. It takes 30 ns for a byte."""
+    """Return *data* with `_DEEP_VALUE` for each value below `MAX_LEVELS` levels. It takes 30 ns for a byte."""
     text = data.replace(rb"\\", b"  ").replace(rb"\"", b"  ")  # quotes that remain begin or end a string
     parts, segment_start, depth, quote_count = list[bytes](), 0, 0, 0
     for start in range(0, len(text), _SCANNED_BYTES):
@@ -139,7 +137,7 @@ def _replace_deep_values(data: bytes) -> bytes:
         steps = np.where(quote_counts % 2, 0, _DEPTH_STEPS[chunk])
         depths = np.cumsum(steps, dtype=np.int32) + depth
         depth, quote_count = int(depths[-1]), int(quote_counts[-1])
-        for index in np.flatnonzero((steps != 0) & (depths - (steps == 1) == _MAX_DEPTH)).tolist():
+        for index in np.flatnonzero((steps != 0) & (depths - (steps == 1) == MAX_LEVELS)).tolist():
             if steps[index] == 1:
                 parts += data[segment_start : start + index], _DEEP_VALUE
             else:

@@ -20,7 +20,7 @@ ResourceList = dict[str, RawQuantity]
 """Unparsed quantities by resource name."""
 
 MAX_LEVELS: Final = 500
-"""Levels of lists and objects in a field of type `Any`. The API server allows 10,000 in a whole object."""
+"""Levels of JSON that can be decoded at each depth of Python's stack. The API server allows 10,000."""
 
 
 def check_levels(value: Any) -> None:
