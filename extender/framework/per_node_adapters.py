@@ -20,7 +20,7 @@ from extender.framework.extension_points import DependsOn
 from extender.framework.node_info import iter_node_infos
 from extender.framework.normalize import default_normalize_score
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.plugin_errors import format_exception, plugin_exceptions
+from extender.framework.plugin_errors import describe_value, format_exception, plugin_exceptions
 from extender.framework.plugin_inputs import make_pod_read_only, make_signature_read_only, protect_hints
 from extender.framework.status import Reason, Rejection
 
@@ -181,10 +181,10 @@ def _filter_nodes(function: Callable[..., Any], pod: Pod, nodes: NodeView, modul
         for reason in node_reasons if isinstance(node_reasons, tuple) else (node_reasons,):
             if not isinstance(reason, str | Reason) or not reason:
                 expectation = "want None if the node fits the pod, else a text with the reason"
-                raise ValueError(f"node {node.name}: returned {_describe(reason)}, {expectation}")
+                raise ValueError(f"node {node.name}: returned {describe_value(reason)}, {expectation}")
             positions_by_reason.setdefault(reason, []).append(position)
         if len(positions_by_reason) > MAX_REASONS:
-            example = f"such as {_describe(node_reasons)}; leave names and amounts out of them"
+            example = f"such as {describe_value(node_reasons)}; leave names and amounts out of them"
             raise ValueError(f"more than {MAX_REASONS} different reasons, {example}")
     return tuple(
         Rejection(make_mask(positions, len(nodes)), reason if isinstance(reason, Reason) else Reason(reason))
@@ -215,8 +215,4 @@ def _describe_bad_score(score: object) -> str:
             if math.isnan(score)
             else f"{score}, want a whole number: use int() or round()"
         )
-    return f"{_describe(score)}, want a whole number"
-
-
-def _describe(value: object) -> str:
-    return "None" if value is None else f"{type(value).__name__} {value!r}"[:120]
+    return f"{describe_value(score)}, want a whole number"
