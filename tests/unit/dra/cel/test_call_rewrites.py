@@ -10,7 +10,15 @@ from extender.dra.cel.call_rewrites import find_reserved_name, rewrite_calls
     [
         ("a.existsOne(i, i > 0)", "a.exists_one(i, i > 0)"),
         ("a.exists_one(i, v, v > 0)", "a.existsOne(i, v, v > 0)"),
-        ("a.transformMap(k, v, v + 1)", "__mergeMaps(a.transformList(k, v, {k:  v + 1}))"),
+        (
+            "a.transformMap(k, v, v + 1)",
+            "__mergeMaps(cel.bind(__it, a, __spend(__it.size() * __it.size() / 4) ? __it : __it)"
+            ".transformList(k, v, {k:  v + 1}))",
+        ),
+        (
+            "a.map(x, x > 1, x)",
+            "cel.bind(__it, a, __spend(__it.size() * __it.size() / 4) ? __it : __it).map(x, x > 1, x)",
+        ),
         ("a.indexOf(x, 1)", "a.__indexOf([x, 1])"),
         ("string(a)", "string(__stringArgument(a))"),
         ('format.named("date")', 'format.named("date")[?0]'),
