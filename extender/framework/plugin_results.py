@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from math import isnan
+from numbers import Real
 from typing import Any, Final
 
 from extender.api.kinds.pod import Pod
@@ -26,7 +27,7 @@ def _is_sequence_of(item_type: type) -> Callable[[Any], bool]:
 
 
 def _is_seconds(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and not isnan(value)
+    return not isinstance(value, bool) and isinstance(value, Real) and not isnan(value)
 
 
 def _is_event(value: Any) -> bool:

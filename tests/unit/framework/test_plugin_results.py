@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from extender.framework.plugin_inputs import protect_inputs
@@ -23,6 +24,7 @@ from extender.plugin import (
 
 NO = Status(Code.UNSCHEDULABLE, ("no",))
 EVENT = ClusterEventWithHint(EventResource.NODE, ActionType.ADD)
+MINUTE: Any = np.int64(60)
 WANTED_EVENTS = "want a tuple of ClusterEventWithHint(resource, action)"
 
 
@@ -143,7 +145,8 @@ def test_a_wrong_field_is_named(method: str, result: Any, want: str) -> None:
     [
         ("reserve", None),
         ("permit", PermitResult(Status(Code.WAIT), timeout=60, uids_to_allow=("uid",))),
-        ("pre_bind", ApiPlan(make_calls(), event=("Waiting", "for a disk"))),
+        ("permit", PermitResult(Status(Code.WAIT), timeout=MINUTE)),
+        ("pre_bind", ApiPlan(make_calls(), timeout=MINUTE, event=("Waiting", "for a disk"))),
         ("pre_bind", ApiPlan(make_calls("create", "", {"metadata": {"generateName": "a-"}}))),
         ("post_filter", PostFilterResult(NO, "one", ApiPlan())),
         ("unreserve", make_calls()),
