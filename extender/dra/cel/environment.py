@@ -18,6 +18,7 @@ from extender.dra.cel.device_rewrites import EXISTING_DOMAIN_MAPS, RewrittenExpr
 from extender.dra.cel.equality import EQUALITY, find_compared_attributes
 from extender.dra.cel.function_signature import CEL_VALUE, Function
 from extender.dra.cel.functions import FUNCTIONS
+from extender.dra.cel.library_references import LibraryReferences
 from extender.dra.cel.lists import INCLUDES
 from extender.dra.cel.messages import explain_bool_conversion, translate_compile_error, translate_message
 from extender.dra.cel.size_estimate import SizeLimitError, check_size
@@ -59,11 +60,12 @@ class EvaluationError(ValueError):
 
 
 class _Library(NamedTuple):
-    """The CEL module, its descriptor pool, and the message class of `CelValue`."""
+    """The CEL module, its descriptor pool, the message class of `CelValue`, and the references that it keeps."""
 
     cel: Any
     pool: Any
     message_class: Any
+    references: LibraryReferences
 
 
 @cache
@@ -80,7 +82,8 @@ def _load_library() -> _Library:
     for number, name in enumerate(CelValue._fields, start=1):
         message.field.add(name=name, number=number, type=9, label=1)
     pool.Add(file)
-    return _Library(cel, pool, factory.GetMessageClass(pool.FindMessageTypeByName(_MESSAGE_TYPE)))
+    message_type = pool.FindMessageTypeByName(_MESSAGE_TYPE)
+    return _Library(cel, pool, factory.GetMessageClass(message_type), LibraryReferences(cel))
 
 
 def to_message(value: CelValue) -> Any:
@@ -88,24 +91,21 @@ def to_message(value: CelValue) -> Any:
     return _load_library().message_class(kind=value.kind, text=value.text)
 
 
-def _wrap_body(body: Callable[..., Any], library: _Library) -> Callable[..., Any]:
+def _wrap_body(body: Callable[..., Any], library: _Library) -> Any:
     """Adapt *body* to the library: its arguments are converted from messages, and its result to messages."""
+    message_class = library.message_class
 
     def convert_and_call(*arguments: Any) -> Any:
-        result = body(*(_convert_from_library(argument, library) for argument in arguments))
+        result = body(*(CelValue(it.kind, it.text) if isinstance(it, message_class) else it for it in arguments))
         if isinstance(result, list):
             return [_convert_to_library(item, library) for item in result]
         return _convert_to_library(result, library)
 
-    return convert_and_call
+    return library.references.wrap(convert_and_call)
 
 
 def _convert_to_library(result: Any, library: _Library) -> Any:
     return library.message_class(kind=result.kind, text=result.text) if isinstance(result, CelValue) else result
-
-
-def _convert_from_library(argument: Any, library: _Library) -> Any:
-    return CelValue(argument.kind, argument.text) if isinstance(argument, library.message_class) else argument
 
 
 def _build_declarations(functions: tuple[Function, ...], types: Mapping[str, Any], library: _Library) -> list[Any]:
@@ -244,6 +244,8 @@ class CompiledExpression:
             result_type, value = str(result.type()), result.value()
         except Exception as error:
             raise EvaluationError(translate_message(str(error))) from error
+        finally:
+            _load_library().references.release()
         if COST_METER.is_exceeded:  # this cancels the evaluation, also on a side of || that the result ignores
             raise EvaluationError(COST_LIMIT_EXCEEDED)
         if result_type == "ERROR":
