@@ -214,7 +214,7 @@ class Operations:
             return
         await self._wait_until_scheduled(namespace)
         if operation.get("collectMetrics"):
-            self._stop_measurement(count)
+            self._add_measurement(self._read_usage(), count)
 
     async def _create_volume(self, operation: Mapping[str, Any], namespace: str, number: int) -> str:
         """Create a volume bound to a new claim, and return the name of the claim.
@@ -285,23 +285,29 @@ class Operations:
         self._start_measurement()
 
     async def _stop_collecting(self, _operation: dict[str, Any], _namespace: str) -> None:
-        self._stop_measurement(await self._count_measured(self._measured) - self._measured["before"])
+        usage = self._read_usage()
+        self._add_measurement(usage, await self._count_measured(self._measured) - self._measured["before"])
 
     async def _count_measured(self, operation: Mapping[str, Any]) -> int:
-        """Return the number of pods with a node in the measured namespaces."""
+        """Return the number of pods with a node in the measured namespaces.
+
+        The pages of a list with a selector do not tell how many objects remain, so the lists are read whole.
+        """
         labels = operation.get("labelSelector", {})
-        paths = [
-            _make_pods_path(name, labels, "spec.nodeName%21%3D&limit=1") for name in operation.get("namespaces", [""])
-        ]
-        return sum([await self._client.count_objects(path) for path in paths])
+        paths = [_make_pods_path(name, labels, "spec.nodeName%21%3D") for name in operation.get("namespaces", [""])]
+        return sum([len((await self._client.call("GET", path))["items"]) for path in paths])
 
     def _start_measurement(self) -> None:
         if not self._started:
             self._started, self._cpu_before = time.perf_counter(), cpu_seconds(self._pid)
 
-    def _stop_measurement(self, pod_count: int) -> None:
+    def _read_usage(self) -> tuple[float, float]:
+        """Return the seconds since the first start of the measurement, and the scheduler's CPU time in them."""
+        return time.perf_counter() - self._started, cpu_seconds(self._pid) - self._cpu_before
+
+    def _add_measurement(self, usage: tuple[float, float], pod_count: int) -> None:
         """Add *pod_count* pods to those measured since the first start."""
-        seconds, cpu = time.perf_counter() - self._started, cpu_seconds(self._pid) - self._cpu_before
+        seconds, cpu = usage
         pods = self.result.get("pods", 0) + pod_count
         self.result |= {
             "pods": pods, "seconds": round(seconds, 2), "pods_per_s": round(pods / seconds, 1),
