@@ -128,6 +128,7 @@ from extender.plugin import filter_plugin
 
 @filter_plugin("Slow")
 def slow(pod, node):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in jobs in the background
     os.kill(os.getpid(), signal.SIGINT)  # the user ends the command
     while True:
         pass
