@@ -89,6 +89,8 @@ class _BufferedTransport:
 
     def write(self, chunk: bytes) -> None:
         """Buffer *chunk* until the next iteration, or until the buffer is full."""
+        if not chunk:  # asyncio of Python 3.13 never finishes to write it, and does not close the connection
+            return
         if not self._chunks:
             self._loop.call_soon(self.flush)
         self._chunks.append(chunk)

@@ -264,7 +264,7 @@ def test_the_writes_of_one_iteration_are_passed_on_together_up_to_256_kib() -> N
     async def main() -> list[list[int]]:
         transport = _RecordingTransport()
         buffered = http_protocol._BufferedTransport(transport, asyncio.get_running_loop())  # type: ignore[arg-type]
-        for size in (100, 200 * 1024, 60 * 1024, 300 * 1024, 10, 20):
+        for size in (100, 200 * 1024, 60 * 1024, 300 * 1024, 10, 20, 0):
             buffered.write(b"x" * size)
         assert transport.writes == [[100, 200 * 1024, 60 * 1024], [300 * 1024]]
         await asyncio.sleep(0)
