@@ -1,4 +1,4 @@
-"""Run a coroutine that does not wait for I/O, or a generator, to its end."""
+"""Run a coroutine that does not wait for I/O, or a generator, to its end; cancel a task."""
 
 import asyncio
 from collections.abc import Coroutine, Generator
@@ -20,3 +20,12 @@ def run_steps(steps: Generator[Any, None, T]) -> T:
         except StopIteration as end:
             result: T = end.value
             return result
+
+
+async def check_cancellation(task: asyncio.Task[Any], turns: int) -> None:
+    """Cancel *task* after a number of turns of the event loop, and check that it ends."""
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=60)
+    assert done == {task}

@@ -9,6 +9,7 @@ from extender.fake_apiserver.registry.api import Api
 from extender.fake_apiserver.registry.pod_subresources import bind
 from extender.fake_apiserver.registry.resources import NODES, PODS
 from extender.fake_apiserver.server import _run_kubelets
+from tests.coroutines import check_cancellation
 from tests.unit.client.virtual_time import run
 from tests.unit.fake_apiserver.builders import ManualClock, Object, make_binding, make_node, make_pod
 
@@ -40,11 +41,7 @@ def test_the_kubelets_end_although_a_pod_changes_at_the_same_moment(turns: int) 
         task = asyncio.create_task(_run_kubelets(kubelets))
         await asyncio.sleep(0.01)
         api.create_from_manifest(make_node("n2"))
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        task.cancel()
-        done, _ = await asyncio.wait({task}, timeout=60)
-        assert done == {task}
+        await check_cancellation(task, turns)
 
     run(main())
 

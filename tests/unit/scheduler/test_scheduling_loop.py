@@ -11,6 +11,7 @@ from extender.client.errors import ServerError
 from extender.scheduler.event_handlers import ClusterEventDispatcher
 from extender.scheduler.scheduler import Scheduler
 from tests.build import make_node, make_pod
+from tests.coroutines import check_cancellation
 from tests.unit.client.virtual_time import current_loop, run
 from tests.unit.scheduler.builders import SchedulerHarness
 
@@ -43,11 +44,7 @@ def test_a_cancelled_loop_ends_although_it_is_woken_at_the_same_moment(turns: in
         loop_task = asyncio.create_task(harness.scheduler.run(wake_event, asyncio.Event()))
         await asyncio.sleep(0.01)
         wake_event.set()
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        loop_task.cancel()
-        done, _ = await asyncio.wait({loop_task}, timeout=60)
-        assert done == {loop_task}
+        await check_cancellation(loop_task, turns)
 
     run(main())
 
