@@ -45,7 +45,6 @@ class LibraryReferences:
     def __init__(self, cel: Any) -> None:
         """Test whether the library keeps references. *cel* is the module of the library."""
         self._objects: list[Any] = []
-        self._must_release = True
         function = cel.FunctionDecl(
             "f", [cel.Overload("f", cel.Type.STRING, [cel.Type.STRING], is_member=False, impl=self.wrap(str.upper))]
         )
