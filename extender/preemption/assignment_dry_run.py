@@ -57,26 +57,27 @@ class AssignmentDryRun:
         """
         self._hypothesis, self._profile, self._runtime = Hypothesis(snapshot), profile, runtime
         self._assignments = [self._copy(assignment) for assignment in assignments]
+        self._changes: dict[str, tuple[AssignedPodInfo, bool]] = {}
 
     def remove_pods(self, pods: Iterable[AssignedPodInfo]) -> None:
-        """Remove *pods* from their nodes.
-
-        Raises:
-            PluginError: a plugin failed to update its state.
-        """
+        """Remove *pods* from their nodes."""
         for pod in pods:
             self._hypothesis.evict_pod(pod)
-            self._update_all_states(pod, adding=False)
+            self._record_change(pod, adding=False)
 
     def restore_pods(self, pods: Iterable[AssignedPodInfo]) -> None:
-        """Add the removed *pods* to their nodes again.
-
-        Raises:
-            PluginError: a plugin failed to update its state.
-        """
+        """Add the removed *pods* to their nodes again."""
         for pod in pods:
             self._hypothesis.restore_pod(pod)
-            self._update_all_states(pod, adding=True)
+            self._record_change(pod, adding=True)
+
+    def _record_change(self, pod: AssignedPodInfo, *, adding: bool) -> None:
+        """Record that *pod* was added or removed since the last call of `find_rejection`.
+
+        Most restored victims are removed again after the local filters, so their changes never reach the states.
+        """
+        if self._changes.pop(pod.uid, None) is None:
+            self._changes[pod.uid] = pod, adding
 
     def reprieve_units(self, units: Sequence[PreemptionUnit], budgets: Budgets) -> tuple[list[PreemptionUnit], int]:
         """Restore as many of the removed *units* as possible, and return the others with their budget violations.
@@ -115,6 +116,10 @@ class AssignmentDryRun:
         Raises:
             PluginError: a plugin failed to update its state.
         """
+        for pod, adding in self._changes.values():
+            for assignment in self._assignments:
+                self._update_states(assignment, pod, adding=adding)
+        self._changes.clear()
         assumed_pods: list[tuple[Assignment, AssignedPodInfo]] = []
         try:
             for assignment in self._assignments:
@@ -137,7 +142,7 @@ class AssignmentDryRun:
     def _make_local(self, assignment: Assignment) -> Assignment:
         """Return *assignment* without the filters whose result may depend on pods of other nodes.
 
-        The states are those of *assignment*.
+        The states are those of *assignment*. Those of the remaining filters do not depend on pods.
         """
         other_plugins = {
             plugin.name for plugin in self._profile.filter_plugins if not self._is_local(plugin, assignment.pod)
@@ -225,10 +230,6 @@ class AssignmentDryRun:
         for plugin in list_plugins_with_extensions(self._profile, assignment.skipped_plugins):
             states[plugin.name] = plugin.clone(states.get(plugin.name))
         return Assignment(assignment.pod, assignment.node_name, states, assignment.skipped_plugins)
-
-    def _update_all_states(self, pod: AssignedPodInfo, *, adding: bool) -> None:
-        for assignment in self._assignments:
-            self._update_states(assignment, pod, adding=adding)
 
     def _update_states(self, assignment: Assignment, pod: AssignedPodInfo, *, adding: bool) -> None:
         snapshot = self._hypothesis.snapshot()

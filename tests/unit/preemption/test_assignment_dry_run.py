@@ -112,3 +112,19 @@ def test_only_the_pods_on_the_node_of_a_victim_are_filtered_if_no_filter_depends
     victims, _ = preparation.dry_run.reprieve_units(units, Budgets(()))
     assert [unit.pods[0].pod.metadata.name for unit in victims] == ["w"]
     assert filtered == ["a", "b", "a", "b"], "at the start, and after w was restored"
+
+
+def test_the_states_of_plugins_do_not_change_for_a_victim_that_a_local_filter_rejects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    preparation = Preparation(make_victim("v", "n1"), make_victim("w", "n2", cpu="0"), **ALONE)
+    changed: list[str] = []
+
+    def record(_dry_run: AssignmentDryRun, _assignment: Assignment, pod: AssignedPodInfo, *, adding: bool) -> None:
+        changed.append(f"{pod.pod.metadata.name} {adding}")
+
+    monkeypatch.setattr(AssignmentDryRun, "_update_states", record)
+    units = [PreemptionUnit(1, [preparation.pods[name]]) for name in "vw"]
+    victims, _ = preparation.dry_run.reprieve_units(units, Budgets(()))
+    assert [unit.pods[0].pod.metadata.name for unit in victims] == ["v"]
+    assert changed == ["w True", "w True"], "once for each pod of the group"
