@@ -76,8 +76,12 @@ class PluginMetrics(PluginObserver, Collector):
         self.observe_profile_plugin_call(self._profile, plugin, point, code, seconds)
 
     def observe_profile_plugin_call(self, profile: str, plugin: str, point: str, code: Code, seconds: float) -> None:
-        """Observe a plugin call for a pod of *profile*."""
-        if point in _COUNTED_EXTENSION_POINTS:
+        """Observe a plugin call for a pod of *profile*.
+
+        A call with the code SKIP is no evaluation. Source: pkg/scheduler/framework/runtime/instrumented_plugins.go,
+        instrumentedPreFilterPlugin.PreFilter (1.36).
+        """
+        if point in _COUNTED_EXTENSION_POINTS and code is not Code.SKIP:
             self._evaluations[plugin, point, profile] += 1
         if self._random() < PLUGIN_METRICS_SAMPLE_RATE:
             upstream_point = _UPSTREAM_EXTENSION_POINTS.get(point, point)

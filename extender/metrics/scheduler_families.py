@@ -78,7 +78,7 @@ PLUGIN_FAMILIES: Final = (
               "Seconds a plugin took at an extension point; one call in ten is recorded.",
               ("plugin", "extension_point", "status"), _PLUGIN_CALL_BUCKETS, _BETA, by_release=_BETA_SINCE_1_37),
     counter("scheduler_plugin_evaluation_total",
-            "Calls of a plugin at PreFilter, Filter, PreScore and Score; one call covers all evaluated nodes.",
+            "Calls of a plugin at PreFilter, Filter, PreScore and Score, except skips; one call covers all nodes.",
             ("plugin", "extension_point", "profile"), stability=_BETA),
 )  # fmt: skip
 """The families of plugin calls, which `extender serve` also exposes."""

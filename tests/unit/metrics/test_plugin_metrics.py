@@ -43,6 +43,18 @@ def test_points_have_upstream_s_names_and_four_of_them_count_evaluations() -> No
     assert not any(line.startswith("scheduler_plugin_evaluation_total{") for line in lines)
 
 
+def test_a_call_with_skip_is_timed_but_is_no_evaluation() -> None:
+    registry = CollectorRegistry()
+    metrics = PluginMetrics(registry, ["a"], lambda: 0.0)
+    for code in (Code.SKIP, Code.SUCCESS, Code.SKIP):
+        metrics.observe_plugin_call("NodePorts", "PreFilter", code, 0.5)
+    labels = 'extension_point="PreFilter",plugin="NodePorts"'
+    assert {
+        f'scheduler_plugin_evaluation_total{{{labels},profile="a"}} 1.0',
+        f'scheduler_plugin_execution_duration_seconds_count{{{labels},status="Skip"}} 2.0',
+    } <= exposed_lines(registry)
+
+
 def test_the_plugin_runner_reports_to_the_metrics() -> None:
     registry = CollectorRegistry()
     runner = PluginRunner([PluginMetrics(registry, ["a"], lambda: 0.0)])
