@@ -30,7 +30,7 @@ from extender.framework.profile_builder import PluginRegistry, ProfileSet, build
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import ResultCache
 from extender.logs.klog import verbosity
-from extender.plugins.registry import BUILT_IN_PLUGINS, find_installed_entry_points, load_valid_plugins
+from extender.plugins.registry import BUILT_IN_PLUGINS, find_own_names, load_valid_plugins
 from extender.volumes.in_tree_limits import get_limit_variable_error
 
 log = logging.getLogger("extender.app")
@@ -110,9 +110,8 @@ def build_setup(
     full_configuration = add_gated_plugins(configuration, gates)
     loaded_plugins, plugin_errors = load_valid_plugins()
     registry = {**loaded_plugins, **(plugins or {})}
-    installed_plugins = [entry_point.name for entry_point in find_installed_entry_points()]
     try:
-        profile_set = build_profiles(full_configuration, registry, gates, shared_state, installed_plugins)
+        profile_set = build_profiles(full_configuration, registry, gates, shared_state, find_own_names(registry))
     except ConfigError as error:
         raise ConfigError([*plugin_errors, *errors, *error.errors]) from error
     if errors:

@@ -4,7 +4,8 @@ Source: pkg/scheduler/apis/config/v1/default_plugins.go, mergePluginSet; pkg/sch
 frameworkImpl.expandMultiPointPlugins, getValidScoreWeights (1.36).
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from extender.config.defaults import IN_TREE_PLUGINS
@@ -20,11 +21,12 @@ ExpandedPlugins = Mapping[str, tuple[Plugin, ...]]
 
 MAX_SCORE: Final = 100
 MAX_TOTAL_SCORE: Final = 2**63 - 1
+_IN_TREE_NAMES: Final = MappingProxyType(dict.fromkeys(IN_TREE_PLUGINS, ""))
 _SCORE_MESSAGE_PREFIXES: Final = {"score": "score plugins", "placementScore": "placement score plugins"}
 
 
 def expand_profile(
-    profile: Profile, get_extension_points: ExtensionPointLookup, known_names: Iterable[str] = IN_TREE_PLUGINS
+    profile: Profile, get_extension_points: ExtensionPointLookup, known_names: Mapping[str, str] = _IN_TREE_NAMES
 ) -> tuple[ExpandedPlugins, list[FieldError]]:
     """Return the plugins of each extension point of *profile*, and its errors.
 
@@ -33,7 +35,7 @@ def expand_profile(
         get_extension_points: returns the keys of the extension points (`preFilter`, ...) that a plugin implements, or
             None if the plugin is unknown.
         known_names: the names that an error about an unknown plugin may suggest. An unknown plugin with one of these
-            names is installed, but invalid.
+            names is installed, but invalid; or, if the value is not empty, it is an entry point of that plugin.
 
     Returns:
         The plugins in execution order, by the key of the extension point, and the errors with kube-scheduler's
@@ -42,7 +44,7 @@ def expand_profile(
     Source: pkg/scheduler/framework/runtime/framework.go, NewFramework, updatePluginList,
     frameworkImpl.expandMultiPointPlugins (1.36).
     """
-    expansion = _Expansion(profile, get_extension_points, tuple(known_names))
+    expansion = _Expansion(profile, get_extension_points, known_names)
     expansion.check_multi_point()
     expanded_plugins = {point.key: expansion.order_plugins(point) for point in EXTENSION_POINTS}
     if not expansion.errors:  # an unknown plugin would also cause errors in the counts
@@ -56,19 +58,18 @@ def expand_profile(
 def expand_profiles(
     profiles: Sequence[Profile],
     get_extension_points: ExtensionPointLookup,
-    known_names: Iterable[str] = IN_TREE_PLUGINS,
+    known_names: Mapping[str, str] = _IN_TREE_NAMES,
 ) -> tuple[Mapping[str, ExpandedPlugins], list[FieldError]]:
     """Expand every profile. Return the plugins by scheduler name, and the errors, including conflicts between profiles.
 
     Source: pkg/scheduler/profile/profile.go, cfgValidator.validate;
     pkg/scheduler/apis/config/validation/validation.go, validateCommonQueueSort (1.36).
     """
-    names_to_suggest = tuple(known_names)
     plugins_by_profile: dict[str, ExpandedPlugins] = {}
     errors = [] if profiles else [FieldError("profiles", "at least one profile is required")]
     first_queue_sort: tuple[str, object] | None = None
     for profile in profiles:
-        expanded_plugins, profile_errors = expand_profile(profile, get_extension_points, names_to_suggest)
+        expanded_plugins, profile_errors = expand_profile(profile, get_extension_points, known_names)
         errors += profile_errors
         name, path = profile.scheduler_name, child(profile.path, "schedulerName")
         if not name:
@@ -98,7 +99,7 @@ class _Expansion:
     """Expands the plugin sets of one profile and collects errors."""
 
     def __init__(
-        self, profile: Profile, get_extension_points: ExtensionPointLookup, known_names: tuple[str, ...]
+        self, profile: Profile, get_extension_points: ExtensionPointLookup, known_names: Mapping[str, str]
     ) -> None:
         self.profile = profile
         self.errors: list[FieldError] = []
@@ -221,7 +222,9 @@ class _Expansion:
 
     def _add_unknown_error(self, point: ExtensionPoint, name: str, path: str) -> None:
         if name in self._known_names:
-            self._add_error(path, f'{point.interface} "{name}" is installed, but invalid')
+            own_name = self._known_names[name]
+            problem = f'does not exist; its entry point has the plugin "{own_name}"' if own_name else None
+            self._add_error(path, f'{point.interface} "{name}" {problem or "is installed, but invalid"}')
             return
         suggestion = did_you_mean(name, self._known_names) or "; is its package installed?"
         self._add_error(path, f'{point.interface} "{name}" does not exist{suggestion}')

@@ -9,6 +9,7 @@ import msgspec
 
 from extender.config.did_you_mean import did_you_mean
 from extender.framework.extension_points import DependsOn
+from extender.framework.plugin_errors import plugin_exceptions
 from extender.framework.plugin_inputs import METHOD_PARAMETERS
 from extender.framework.profile_builder import EXTENSION_POINT_METHODS, get_extension_points
 
@@ -187,6 +188,10 @@ def validate_options(options: object) -> list[str]:
     """Return the errors of *options* as the type of a plugin's options."""
     if not (isinstance(options, type) and issubclass(options, msgspec.Struct)):
         return [f"its options are {_describe(options)}, want a msgspec Struct class"]
+    try:
+        msgspec.json.Decoder(options)
+    except plugin_exceptions() as error:
+        return [f"the types of its options are invalid: {type(error).__name__}: {error}"]
     names = [field.name for field in msgspec.structs.fields(options) if field.required]
     return [f"its options need a default for {', '.join(names)}: a profile may omit them"] if names else []
 

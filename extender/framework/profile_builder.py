@@ -7,6 +7,7 @@ PluginConfig.decodeNestedObjects; pkg/scheduler/apis/config/v1/defaults.go, setD
 import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -78,11 +79,11 @@ def build_profiles(
     registry: PluginRegistry,
     gates: FeatureGates,
     shared_state: dict[str, Any] | None = None,
-    installed_plugins: Iterable[str] = (),
+    installed_plugins: Mapping[str, str] = MappingProxyType({}),
 ) -> ProfileSet:
     """Build the profiles of *configuration*. Each profile has its own plugin instances.
 
-    *installed_plugins* are the names of installed plugins, also of those that are invalid and not in the registry.
+    *installed_plugins* are the own names of the installed plugins, by entry point; empty if the plugin is invalid.
 
     Raises:
         ConfigError: a plugin is unknown, options are invalid, or plugins or profiles conflict. The exception has all
@@ -98,7 +99,7 @@ def build_profiles(
             extension_points if gates.release.has_pod_group_post_filter else extension_points - {_POD_GROUP_POST_FILTER}
         )
 
-    known_names = (*registry, *installed_plugins)
+    known_names = {**dict.fromkeys(registry, ""), **installed_plugins}
     expanded_profiles, expansion_errors = expand_profiles(configuration.profiles, find_extension_points, known_names)
     errors = list(expansion_errors)
     profiles: dict[str, Profile] = {}

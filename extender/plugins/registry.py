@@ -3,6 +3,7 @@
 Source: pkg/scheduler/framework/plugins/registry.go, NewInTreeRegistry (1.36).
 """
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
@@ -153,9 +154,9 @@ def validate_plugins(*plugins: object) -> PluginRegistry:
     for decorated_plugin in plugins:
         plugin: Any = unwrap_plugin(decorated_plugin)
         error_messages = validate_plugin(plugin)
+        if not error_messages and plugin_classes.setdefault(plugin.name, plugin) is not plugin:
+            error_messages = ["two plugins have this name"]
         errors += [FieldError(f"plugin {getattr(plugin, 'name', plugin)}", message) for message in error_messages]
-        if not error_messages:
-            plugin_classes[plugin.name] = plugin
     if errors:
         raise ConfigError(errors)
     return plugin_classes
@@ -164,6 +165,20 @@ def validate_plugins(*plugins: object) -> PluginRegistry:
 def find_installed_entry_points() -> Iterable[EntryPoint]:
     """Return the entry points of installed packages, sorted by name."""
     return sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry_point: entry_point.name)
+
+
+def find_own_names(registry: PluginRegistry) -> dict[str, str]:
+    """Return the own names of the installed plugins by entry point; empty for a plugin that is not in *registry*.
+
+    A module that could not be imported is not imported again.
+    """
+    own_names: dict[str, str] = {}
+    for entry_point in find_installed_entry_points():
+        module = sys.modules.get(entry_point.module)
+        plugin: Any = unwrap_plugin(getattr(module, entry_point.attr, None))
+        name = str(getattr(plugin, "name", ""))
+        own_names[entry_point.name] = name if plugin is not None and registry.get(name) is plugin else ""
+    return own_names
 
 
 def _make_error(entries: Sequence[EntryPoint], message: str) -> FieldError:

@@ -269,12 +269,16 @@ def test_all_errors_of_a_profile_are_reported_together():
 
 def test_a_known_name_without_a_plugin_is_invalid_and_not_missing():
     """Its own error says what is wrong; a similar name would be no help."""
-    _, errors = expand_profile(minimal(filter=enabled("Mine")), get_extension_points, known_names=("Mine", "Mini"))
+    names = {"Mine": "", "Mini": "", "mine": "Mine"}
+    _, errors = expand_profile(minimal(filter=enabled("Mine")), get_extension_points, names)
     assert [error.message for error in errors] == ['FilterPlugin "Mine" is installed, but invalid']
+    _, errors = expand_profile(minimal(filter=enabled("mine")), get_extension_points, names)
+    want = 'FilterPlugin "mine" does not exist; its entry point has the plugin "Mine"'
+    assert [error.message for error in errors] == [want]
 
 
 def test_the_suggestion_is_one_of_the_known_names():
-    _, errors = expand_profile(minimal(filter=enabled("MyPlugni")), get_extension_points, known_names=("MyPlugin",))
+    _, errors = expand_profile(minimal(filter=enabled("MyPlugni")), get_extension_points, known_names={"MyPlugin": ""})
     assert [error.message for error in errors] == ['FilterPlugin "MyPlugni" does not exist; did you mean "MyPlugin"?']
 
 

@@ -10,7 +10,7 @@ import yaml
 from extender.app import wiring
 from extender.config.errors import ConfigError
 from extender.framework.plugin_args import PluginArgs
-from extender.plugins.registry import load_registry
+from extender.plugins.registry import load_registry, validate_plugins
 from extender.testing import make_cluster, make_node, make_pod, run_plugin
 
 CASES = yaml.safe_load((Path(__file__).parents[2] / "cases" / "wrong_plugins.yaml").read_text())["cases"]
@@ -60,6 +60,29 @@ def test_a_module_that_cannot_be_imported_is_one_error_for_all_its_plugins(
         f'plugin "entry", "other" of wrong-package ({module}): cannot be imported: '
         f"ZeroDivisionError: division by zero ({module}.py:1); pip uninstall wrong-package removes it"
     )
+
+
+def test_the_name_of_an_entry_point_leads_to_the_name_of_its_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "class plugin:\n    name = 'Own'\n    def filter(self, pod, nodes, state): pass\n"
+    install_plugin(tmp_path, source, monkeypatch)
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": {"filter": {"enabled": [{"name": "entry"}]}}}],
+    }
+    with pytest.raises(ConfigError) as error:
+        wiring.build_setup_from_document(document, "f")
+    want = 'FilterPlugin "entry" does not exist; its entry point has the plugin "Own"'
+    assert str(error.value) == f"profiles[0].plugins.filter.enabled: {want}"
+
+
+def test_two_plugins_of_one_name_are_an_error_in_tests_and_notebooks() -> None:
+    other_plugin = type("Other", (RaisingPlugin,), {})
+    assert validate_plugins(RaisingPlugin, RaisingPlugin) == {"RaisingPlugin": RaisingPlugin}
+    with pytest.raises(ConfigError, match="plugin RaisingPlugin: two plugins have this name"):
+        validate_plugins(RaisingPlugin, other_plugin)
 
 
 class RaisingPlugin:
