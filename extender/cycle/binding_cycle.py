@@ -283,7 +283,7 @@ def run_bind_plugins(
         if result.is_rejected:
             return result.with_plugin(plugin.name)
         return PluginError(plugin.name, "Bind", result.message).status
-    return Status(Code.SKIP)
+    return Status(Code.SKIP, ("every Bind plugin returned the status Skip, so none binds the pod",))
 
 
 def run_post_bind_plugins(

@@ -60,7 +60,7 @@ class PluginError(Exception):
         self.plugin, self.extension_point, self.detail = plugin, extension_point, detail
         template = _ERROR_PREFIXES.get(extension_point, 'running {point} plugin "{plugin}"')
         prefix = template.format(point=extension_point, plugin=plugin)
-        super().__init__(f"{prefix}: {detail}")
+        super().__init__(f"{prefix}: {detail or 'its status has no reason'}")
 
     @property
     def status(self) -> Status:
