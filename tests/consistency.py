@@ -40,8 +40,8 @@ def find_inconsistencies(snapshot: Snapshot) -> list[str]:
 
 def _check_columns(tables: ClusterTables, rebuilt: ClusterTables) -> Iterator[str]:
     resources = tables.nodes.symbols.resources
-    tables.nodes.grow_resource_columns()
-    rebuilt.nodes.grow_resource_columns()
+    tables._count_new_resources()
+    rebuilt._count_new_resources()
     for row, name in enumerate(tables.nodes.names):
         rebuilt_row = rebuilt.nodes.row_by_name[name]
         for column in ("allocatable", "requested"):

@@ -134,7 +134,9 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "4,096": (requests._sum_container_requests.cache_info().maxsize, 4096),
         "32 requests": (requests._MAX_CACHED_REQUESTS, 32),
     },
-    "Resources that pods and requests add to those of the nodes": {"256": (pod_limits.MAX_RESOURCE_NAMES, 256)},
+    "Resources that pods add to those of the nodes; that whole nodes of requests add": {
+        "256": (pod_limits.MAX_RESOURCE_NAMES, 256)
+    },
     "New resources of a changed node; resources that nodes have had": {
         "256": (pod_limits.MAX_RESOURCE_NAMES, 256),
         "1,024": (node_table._MAX_SHARED_RESOURCES, 1024),

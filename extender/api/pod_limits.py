@@ -16,7 +16,7 @@ MAX_CONTAINERS: Final = 1_000
 """Limits of the labels, of the volumes and of the containers of a pod."""
 
 MAX_RESOURCE_NAMES: Final = 256
-"""Limit of the resources of a pod, and of the resource names that pods and requests add to those of the nodes.
+"""Limit of the resources of a pod, and of the resource names that the nodes of requests add to those of the cluster.
 
 Each resource takes two numbers for each node. A cluster has about twenty resources.
 """

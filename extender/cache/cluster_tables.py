@@ -121,6 +121,7 @@ class ClusterTables:
             return
         old_labels = None if old_row is None else self.nodes.objects[old_row].metadata.labels
         row = self.nodes.add_or_update(node)
+        self._count_new_resources(except_row=row if old_row is None else None)
         if old_labels is None or old_labels != node.metadata.labels:
             self._invalidate_domains_of_changed_labels(old_labels or {}, node.metadata.labels)
         self.node_change_log.append(row)
@@ -130,6 +131,25 @@ class ClusterTables:
                 self._add_or_remove_pod_at_row(pod, row, 1)
         if self.nodes.has_many_unused_values(row):
             self._drop_unused_values()
+
+    def _count_new_resources(self, except_row: int | None = None) -> None:
+        """Count the requests of resources that have an id since the last call, except for the node in *except_row*.
+
+        Pods may request a resource before the first node has it.
+        """
+        nodes = self.nodes
+        first_id, resource_count = nodes.counted_resources, len(nodes.symbols.resources)
+        if first_id == resource_count:
+            return
+        nodes.counted_resources = resource_count
+        nodes.grow_resource_columns()
+        requested = nodes.columns.get_writable("requested")
+        for row, name in enumerate(nodes.names):
+            for pod in () if row == except_row else (self.pods_by_node.get(name) or {}).values():
+                for resource_id, amount in pod.signature.assigned_requests:
+                    if resource_id >= first_id:
+                        _add_with_wraparound(requested, resource_id, row, amount)
+                        self.pod_change_log.append(row)
 
     def _drop_unused_values(self) -> None:
         """Free the taints, features and label values of removed nodes, and all results that have their ids."""
@@ -144,6 +164,7 @@ class ClusterTables:
 
         Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.RemoveNode (1.36).
         """
+        self._count_new_resources()
         row = self.nodes.row_by_name[name]
         last_row = len(self.nodes) - 1
         last_node = self.nodes.names[last_row]
@@ -173,6 +194,7 @@ class ClusterTables:
 
     def add_pod(self, pod: AssignedPodInfo) -> None:
         """Add *pod* to its node. The pod must not be on the node already."""
+        self._count_new_resources()
         self.pods_by_node.get_writable(pod.node_name, dict)[pod.uid] = pod
         self._count_priority(pod, 1)
         self.pod_groups.add_assigned(pod)
@@ -186,6 +208,7 @@ class ClusterTables:
         Raises:
             KeyError: the pod is not on its node.
         """
+        self._count_new_resources()
         pods = self.pods_by_node.get_writable(pod.node_name, dict)
         pods.pop(pod.uid)
         if not pods:
@@ -246,12 +269,9 @@ class ClusterTables:
     def _add_or_remove_pod_at_row(self, pod: AssignedPodInfo, row: int, sign: int) -> None:
         signature, nodes = pod.signature, self.nodes
         columns = nodes.columns
-        # The first access interns the names of the pod's resources. Perhaps no node has these resources.
-        assigned_requests = signature.assigned_requests
-        nodes.grow_resource_columns()
         requested = columns.get_writable("requested")
         nonzero_requested = columns.get_writable("nonzero_requested")
-        for resource_id, amount in assigned_requests:
+        for resource_id, amount in signature.assigned_requests:
             _add_with_wraparound(requested, resource_id, row, sign * amount)
         for resource_id, amount in enumerate(signature.assigned_nonzero_requests):
             _add_with_wraparound(nonzero_requested, resource_id, row, sign * amount)
@@ -295,7 +315,7 @@ class ClusterTables:
         """
         if not len(indices):
             return
-        self.nodes.grow_resource_columns()
+        self._count_new_resources()
         rows, signature_index = batch.rows[indices], batch.signature_index[indices]
         columns = self.nodes.columns
         requested = columns.get_writable("requested")

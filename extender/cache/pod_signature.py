@@ -6,6 +6,7 @@ values that they compile from a pod. A `SpecClass` has the pods whose specs are 
 the pods of two Jobs often differ in labels and requested amounts, but most plugin results depend on neither.
 """
 
+from collections.abc import Mapping
 from functools import cached_property
 from weakref import WeakValueDictionary
 
@@ -26,7 +27,7 @@ from extender.basics.byte_lru import ByteLRU
 from extender.basics.memo import Memo
 from extender.cache.pod_affinity import PodAffinityTerms, compile_pod_affinity_terms
 from extender.cache.tables.host_ports import HostPort, get_host_ports
-from extender.cache.tables.symbols import OTHER_RESOURCES, Symbols
+from extender.cache.tables.symbols import Symbols
 from extender.cache.tables.volume_uses import VolumeUses, collect_volume_uses
 from extender.config.feature_gates import FeatureGates
 
@@ -128,7 +129,8 @@ class PodSignature(Memo):
         self.pod_labels = symbols.intern_pod_labels(self.namespace, self.labels)
         self.priority = pod.spec.priority or 0
         self._symbols = symbols
-        self._requests: tuple[tuple[int, int], ...] | None = None
+        self._requests: tuple[tuple[int, int], ...] = ()
+        self._assigned_requests: tuple[tuple[int, int], ...] = ()
         self._options = options
         self._spec_classes = spec_classes
 
@@ -153,12 +155,19 @@ class PodSignature(Memo):
         return self.representative_pod.metadata.controller
 
     @cached_property
-    def assigned_requests(self) -> tuple[tuple[int, int], ...]:
-        """The amounts that the pod adds to its node's requested resources: (resource id, amount) pairs without zeros.
+    def assigned_amounts(self) -> Mapping[str, int]:
+        """The amounts that the pod adds to its node's requested resources, by name, without zeros.
 
         Source: component-helpers/resource/helpers.go, PodRequests, determineEffectiveRequests (1.36).
         """
-        return self._intern_resource_names(pod_requests(self.representative_pod, self._options))
+        return _drop_zeros(pod_requests(self.representative_pod, self._options))
+
+    @property
+    def assigned_requests(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of a resource id and an amount of `assigned_amounts`, without resources that no node has had."""
+        if len(self._assigned_requests) < len(self.assigned_amounts):  # a node may have the others by now
+            self._assigned_requests = self._find_ids(self.assigned_amounts)
+        return self._assigned_requests
 
     @cached_property
     def assigned_nonzero_requests(self) -> tuple[int, int]:
@@ -170,28 +179,29 @@ class PodSignature(Memo):
         """
         return assigned_pod_nonzero_requests(self.representative_pod, self._options)
 
-    @property
-    def requests(self) -> tuple[tuple[int, int], ...]:
-        """The amounts that must be free on a node for the pod: (resource id, amount) pairs without zeros.
+    @cached_property
+    def requested_amounts(self) -> Mapping[str, int]:
+        """The amounts that must be free on a node for the pod, by name, without zeros.
 
         Source: pkg/scheduler/framework/plugins/noderesources/fit.go, computePodResourceRequest, fitsRequest (1.36).
         """
-        if self._requests is None or self._contains_other_resources(self._requests):  # a node may have them by now
-            self._requests = self._intern_resource_names(incoming_pod_requests(self.representative_pod))
+        return _drop_zeros(incoming_pod_requests(self.representative_pod))
+
+    @property
+    def requests(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of a resource id and an amount of `requested_amounts`, without resources that no node has had."""
+        if len(self._requests) < len(self.requested_amounts):  # a node may have the others by now
+            self._requests = self._find_ids(self.requested_amounts)
         return self._requests
 
     @property
-    def has_other_resources(self) -> bool:
-        """Whether the pod requests resources that are among `OTHER_RESOURCES` now."""
-        return self._contains_other_resources(self.requests)
+    def has_unknown_resources(self) -> bool:
+        """Whether the pod requests resources that no node has had until now."""
+        return len(self.requests) < len(self.requested_amounts)
 
-    def _contains_other_resources(self, requests: tuple[tuple[int, int], ...]) -> bool:
-        other_id = self._symbols.resources.get(OTHER_RESOURCES)
-        return other_id is not None and any(resource_id == other_id for resource_id, _ in requests)
-
-    def _intern_resource_names(self, amounts: dict[str, int]) -> tuple[tuple[int, int], ...]:
-        requests = {self._symbols.intern_pod_resource(name): amount for name, amount in amounts.items() if amount}
-        return tuple(requests.items())
+    def _find_ids(self, amounts: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
+        ids = ((self._symbols.resources.get(name), amount) for name, amount in amounts.items())
+        return tuple((resource_id, amount) for resource_id, amount in ids if resource_id is not None)
 
     @cached_property
     def host_ports(self) -> tuple[HostPort, ...]:
@@ -220,6 +230,10 @@ class PodSignature(Memo):
     def pod_affinity_terms(self) -> PodAffinityTerms:
         """The compiled inter-pod affinity and anti-affinity."""
         return compile_pod_affinity_terms(self.representative_pod)
+
+
+def _drop_zeros(amounts: Mapping[str, int]) -> Mapping[str, int]:
+    return {name: amount for name, amount in amounts.items() if amount}
 
 
 def _make_signature_key(pod: Pod) -> bytes:

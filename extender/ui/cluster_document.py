@@ -166,17 +166,11 @@ def _list_resources(snapshot: Snapshot, row: int) -> list[dict[str, Any]]:
 
 
 def _list_pods(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
-    cpu = snapshot.symbols.resources.intern("cpu")
     pods = []
     for pod in snapshot.pods_on(name).values():
-        requests = dict(pod.signature.requests)
-        texts = {
-            resource: format_amount(resource, requests[resource_id])
-            for resource_id, resource in enumerate(snapshot.symbols.resources)
-            if requests.get(resource_id)
-        }
-        sorted_texts = {resource: texts[resource] for resource in sort_resources(texts)}
-        pods.append((-requests.get(cpu, 0), pod.key, pod.priority, sorted_texts))
+        requests = pod.signature.requested_amounts
+        texts = {resource: format_amount(resource, requests[resource]) for resource in sort_resources(requests)}
+        pods.append((-requests.get("cpu", 0), pod.key, pod.priority, texts))
     return [
         {"pod": key, "priority": priority, "requests": texts}
         for _, key, priority, texts in sorted(pods, key=itemgetter(0, 1))

@@ -47,8 +47,7 @@ def explain_reason(plugin: str, reason: str, pod: PodInfo, snapshot: Snapshot, r
 
 def get_resource_id_and_request(pod: PodInfo, resource: str, snapshot: Snapshot) -> tuple[int, int]:
     """Return the id of a resource, and the amount that the pod requests, in base units."""
-    resource_id = snapshot.symbols.resources.intern(resource)
-    return resource_id, dict(pod.signature.requests).get(resource_id, 0)
+    return snapshot.symbols.get_resource_id(resource), pod.signature.requested_amounts.get(resource, 0)
 
 
 def _explain_resources(reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:

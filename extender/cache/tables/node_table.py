@@ -121,7 +121,8 @@ class NodeTable:
     - `taint_set_id`, `feature_set_id`: ids of `Symbols.taint_sets` and `Symbols.feature_sets`.
     - `unschedulable`: bool.
 
-    `row_map_version` is replaced by a new object whenever the mapping of names to rows changes.
+    `row_map_version` is replaced by a new object whenever the mapping of names to rows changes. `counted_resources` is
+    the number of resources, from the first id, whose requests are counted in `requested`.
 
     Source: pkg/scheduler/framework/types.go, NodeInfo; pkg/scheduler/util/utils.go, IsScalarResourceName (1.36).
     """
@@ -131,6 +132,7 @@ class NodeTable:
         self.columns = Columns()
         for name in ("allocatable", "requested"):
             self.columns.add(name, resource_count=max(4, len(symbols.resources)))
+        self.counted_resources = len(symbols.resources)
         self.columns.add("nonzero_requested", resource_count=2)
         for name in ("pod_count", "allowed_pods", "taint_set_id", "feature_set_id"):
             self.columns.add(name)
@@ -154,6 +156,7 @@ class NodeTable:
         child = object.__new__(NodeTable)
         child.symbols = self.symbols
         child.columns = self.columns.fork()
+        child.counted_resources = self.counted_resources
         child.images = self.images.fork()
         child._image_pool = self._image_pool
         child._node_info_pool = self._node_info_pool

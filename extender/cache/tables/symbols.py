@@ -10,7 +10,6 @@ from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from extender.api.kinds.node import Taint
-from extender.api.pod_limits import MAX_RESOURCE_NAMES
 from extender.basics.intern import Interner, InternerFork
 
 T = TypeVar("T")
@@ -29,6 +28,12 @@ _MAX_USED_LABEL_KEYS = 1024
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 """Ids of the first three resources in `Symbols.resources`. Units: milli-CPU, bytes, bytes."""
 
+UNKNOWN_RESOURCE = 1 << 30
+"""The id of all resources that no node has had. Each node has 0 of it.
+
+Pods may request resources without end, so their names are not interned.
+"""
+
 
 class PodLabels:
     """The namespace of a pod and its labels. Equal `PodLabels` are the same object (see `Symbols`).
@@ -44,15 +49,12 @@ class PodLabels:
         self.labels = labels
 
 
-OTHER_RESOURCES = "other resources"
-"""Stands for the resources of pods beyond `MAX_RESOURCE_NAMES`. No node has it, as no node has any of them."""
-
-
 class Symbols:
     """The interned values of one cluster, append-only.
 
     Attributes:
-        resources: resource names; the first three are cpu, memory and ephemeral-storage.
+        resources: names of resources that nodes have had or the configuration names; the first three are cpu, memory
+            and ephemeral-storage.
         taint_sets: lists of taints, each in the order of a node's spec.
         feature_sets: sets of declared node features.
     """
@@ -102,15 +104,10 @@ class Symbols:
         """Drop the values that `get_or_create` cached."""
         self._memo.clear()
 
-    def intern_pod_resource(self, name: str) -> int:
-        """Return the id of a resource that a pod requests.
-
-        It is the id of `OTHER_RESOURCES` if no node has the resource and `MAX_RESOURCE_NAMES` names are known already.
-        """
+    def get_resource_id(self, name: str) -> int:
+        """Return the id of a resource that a pod requests; `UNKNOWN_RESOURCE` if no node has had it."""
         resource_id = self.resources.get(name)
-        if resource_id is not None:
-            return resource_id
-        return self.resources.intern(name if len(self.resources) < MAX_RESOURCE_NAMES else OTHER_RESOURCES)
+        return UNKNOWN_RESOURCE if resource_id is None else resource_id
 
     def get_label_values(self, key: str) -> Interner[str]:
         """Return the interned values of the node label *key*.

@@ -258,7 +258,7 @@ class NodeResourcesCheck:
     def _get_amounts(self, name: str) -> tuple[IntArray, IntArray]:
         amounts = self._amounts_by_resource.get(name)
         if amounts is None:
-            resource_id = self._nodes.snapshot.symbols.intern_pod_resource(name)
+            resource_id = self._nodes.snapshot.symbols.get_resource_id(name)
             amounts = self._amounts_by_resource[name] = (
                 self._nodes.allocatable(resource_id),
                 self._nodes.requested(resource_id),

@@ -172,8 +172,7 @@ class DynamicResources:
         """
         if not self._extended_resources_enabled:
             return ()
-        names = snapshot.symbols.resources
-        requested = tuple(name for index, _ in pod.signature.requests if is_dra_extended_resource(name := names[index]))
+        requested = tuple(filter(is_dra_extended_resource, pod.signature.requested_amounts))
         if not requested or get_class_by_resource(snapshot).keys().isdisjoint(requested):
             return ()
         return requested

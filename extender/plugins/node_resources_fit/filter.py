@@ -19,14 +19,14 @@ _TOO_MANY_PODS: Final = Reason("Too many pods")
 
 
 @lru_cache(maxsize=1024)
-def get_insufficient_reasons(resource: str, resource_id: int) -> tuple[Reason, Reason]:
+def get_insufficient_reasons(resource: str, order: int) -> tuple[Reason, Reason]:
     """Return two reasons: too little of *resource* is free on a node; too little is allocatable there.
 
-    *resource_id*, the id in the symbol table, determines the order of reasons.
+    *order* is the position of the resource among those of the pod: CPU, memory, ephemeral storage, then the others.
 
     Source: pkg/scheduler/framework/plugins/noderesources/fit.go, fitsRequest, Fit.Filter (1.36).
     """
-    text, order = f"Insufficient {resource}", resource_id + 1  # after "Too many pods"
+    text, order = f"Insufficient {resource}", order + 1  # after "Too many pods"
     return Reason(text, order=order), Reason(text, Code.UNRESOLVABLE, order)
 
 
@@ -35,7 +35,8 @@ class ResourceRequest:
     """A pod's request for one resource.
 
     Attributes:
-        resource_id: the id of the resource in the symbol table.
+        name: the name of the resource.
+        resource_id: the id of the resource in the symbol table, or `UNKNOWN_RESOURCE`.
         amount: the requested amount in base units that must be free.
         insufficient_reason: the reason for nodes whose free amount is too low.
         unresolvable_reason: the reason for nodes whose allocatable amount is too low.
@@ -43,6 +44,7 @@ class ResourceRequest:
         total_amount: the amount that must be allocatable; None: `amount`.
     """
 
+    name: str
     resource_id: int
     amount: int
     insufficient_reason: Reason
@@ -113,7 +115,7 @@ def find_rejections_of_pod_on_node(
     if counted_pod is None:
         return find_rejections(requests, nodes)
     is_own_node = match_names(nodes, (pod.spec.node_name,))
-    increases = _subtract_counted_amounts(requests, dict(counted_pod.signature.assigned_requests))
+    increases = _subtract_counted_amounts(requests, counted_pod.signature.assigned_amounts)
     rejections = [
         Rejection(mask & selected_nodes, reason)
         for amounts, selected_nodes in ((requests, ~is_own_node), (increases, is_own_node))
@@ -123,9 +125,9 @@ def find_rejections_of_pod_on_node(
 
 
 def _subtract_counted_amounts(
-    requests: Sequence[ResourceRequest], counted_amounts: Mapping[int, int]
+    requests: Sequence[ResourceRequest], counted_amounts: Mapping[str, int]
 ) -> list[ResourceRequest]:
-    """Return the increases of *requests* over *counted_amounts*, which are by resource id.
+    """Return the increases of *requests* over *counted_amounts*, which are by name.
 
     A scalar resource without an increase is left out. CPU, memory and ephemeral storage stay, with an amount of 0: a
     node may have promised more of them than it has.
@@ -133,7 +135,7 @@ def _subtract_counted_amounts(
     increases = []
     for request in requests:
         is_scalar = request.resource_id not in _NATIVE_RESOURCES
-        increase = max(0, request.amount - counted_amounts.get(request.resource_id, 0))
+        increase = max(0, request.amount - counted_amounts.get(request.name, 0))
         if increase or not is_scalar:
             increases.append(replace(request, amount=increase, total_amount=None if is_scalar else request.amount))
     return increases

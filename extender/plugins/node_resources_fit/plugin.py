@@ -41,7 +41,7 @@ from extender.cache.device_classes import get_class_by_resource
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
-from extender.cache.tables.symbols import Symbols
+from extender.cache.tables.symbols import EPHEMERAL_STORAGE, Symbols
 from extender.config.errors import FieldError, child, item
 from extender.config.feature_gates import FeatureGates
 from extender.config.validation import make_invalid_value_error
@@ -255,7 +255,7 @@ class NodeResourcesFit:
 
         if self._may_be_delegated_to_dra(pod):
             return self._make_requests(pod, snapshot.symbols, get_class_by_resource(snapshot))
-        if pod.signature.has_other_resources:
+        if pod.signature.has_unknown_resources:
             return self._make_requests(pod, snapshot.symbols)
 
         def compute() -> PreFilterResult:
@@ -268,23 +268,23 @@ class NodeResourcesFit:
 
     def _make_requests(self, pod: PodInfo, symbols: Symbols, delegated: Container[str] = ()) -> PreFilterResult:
         """Return the requests to check as the state; *delegated* has the resources that devices back."""
-        requests: dict[str, ResourceRequest] = {}
-        for name, amount in self._get_requests_to_check(pod):
-            resource_id = symbols.intern_pod_resource(name)
-            text = symbols.resources[resource_id]
-            is_delegated = name in delegated
-            requests[name if is_delegated else text] = ResourceRequest(
-                resource_id, amount, *get_insufficient_reasons(text, resource_id), is_delegated
-            )
-        return PreFilterResult(state=tuple(requests.values()))
+        requests = []
+        for position, (name, amount) in enumerate(self._get_requests_to_check(pod), start=EPHEMERAL_STORAGE + 1):
+            resource_id = symbols.get_resource_id(name)
+            reasons = get_insufficient_reasons(name, resource_id if resource_id <= EPHEMERAL_STORAGE else position)
+            requests.append(ResourceRequest(name, resource_id, amount, *reasons, name in delegated))
+        return PreFilterResult(state=tuple(requests))
 
     def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:
-        """Return whether the result is independent of device classes, and of resources that nodes may have later."""
-        return not self._may_be_delegated_to_dra(pod) and not pod.signature.has_other_resources
+        """Return whether the result is independent of device classes, and of resources that nodes may have later.
+
+        The result of Filter is the same: a node that has such a resource later is a changed node.
+        """
+        return not self._may_be_delegated_to_dra(pod) and not pod.signature.has_unknown_resources
 
     def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
         """Return the requests to check; None if devices may back a request: results then depend on device classes."""
-        is_cacheable = self.pre_filter_is_cacheable(pod) and not self._is_on_node(pod)
+        is_cacheable = not self._may_be_delegated_to_dra(pod) and not self._is_on_node(pod)
         return self._get_requests_to_check(pod) if is_cacheable else None
 
     def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:

@@ -53,9 +53,10 @@ def test_sums_beyond_int64_wrap_around_and_are_restored() -> None:
     assert memory() == (9_000_000_000_000_000_000, 9_000_000_000_000_000_000)
 
 
-def test_a_pod_may_request_resources_that_no_node_has() -> None:
+def test_a_pod_may_request_resources_before_a_node_has_them() -> None:
     requests = {"cpu": "300m", "example.com/fpga": "1", "example.com/gpu": "2"}
     cache = make_cluster(make_node("n1"), make_pod("web", node="n1", requests=requests))
+    cache.add_or_update_node(make_node("n2", allocatable=requests))
 
     nodes = cache.snapshot().view()
     resources = nodes.snapshot.symbols.resources

@@ -16,7 +16,7 @@ DISK = {"volumes": [{"name": "d", "gcePersistentDisk": {"pdName": "disk"}}]}
 
 def _snapshot() -> Snapshot:
     return make_cluster(
-        make_node("m"),
+        make_node("m", allocatable={"cpu": "4", "pods": "9", "example.com/gpu": "2"}),
         make_node("n"),
         make_pod("a", node="m", requests={"cpu": "1", "example.com/gpu": "2"}),
         make_pod("b", node="m", requests={"memory": "1Gi"}),

@@ -97,7 +97,13 @@ def test_a_signature_has_no_node_name() -> None:
 
 
 def test_requests_are_pairs_of_resource_id_and_base_units() -> None:
-    signature = signature_of(make_pod(requests={"cpu": "250m", "memory": "1Ki", "example.com/gpu": "2", "a.io/b": "0"}))
+    symbols = Symbols()
+    pod = make_pod(requests={"cpu": "250m", "memory": "1Ki", "example.com/gpu": "2", "a.io/b": "0"})
+    signature = SignatureCache(symbols).get_signature(pod)
+    assert signature.requests == signature.assigned_requests == ((0, 250), (1, 1024))
+    assert signature.has_unknown_resources
+    symbols.resources.intern("example.com/gpu")  # a node has it now
+    assert not signature.has_unknown_resources
     assert signature.requests == ((0, 250), (1, 1024), (3, 2))
     assert signature.assigned_requests == ((0, 250), (1, 1024), (3, 2))
     assert signature.assigned_nonzero_requests == (250, 1024)

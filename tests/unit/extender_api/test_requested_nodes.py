@@ -99,6 +99,20 @@ def test_nodes_of_many_requests_have_at_most_256_resources_together() -> None:
     assert len(snapshot.symbols.resources) == 253
 
 
+def test_resources_that_only_pods_request_do_not_count_for_the_limit() -> None:
+    """No pod could get a new resource after pods had requested 256 others."""
+    snapshot = make_cluster(make_node("n0")).snapshot()
+    nodes = make_nodes_with_resources(0, 1)
+    for number in range(300):
+        pod = make_pod("web", requests={f"example.com/other-{number}": "1"})
+        run_now(add_requested_nodes(pod, nodes, snapshot, PluginRuntime()))
+        assert snapshot.make_pod_info(pod).signature.requests == ()
+    pod = make_pod("web", requests={"example.com/r9": "1"})
+    requested = run_now(add_requested_nodes(pod, make_nodes_with_resources(9, 1), snapshot, PluginRuntime()))
+    resource_id = requested.snapshot.symbols.get_resource_id("example.com/r9")
+    assert requested.snapshot.view().allocatable(resource_id).tolist() == [0, 1]
+
+
 def test_a_node_with_too_many_resources_is_added_without_them_for_pods_that_request_others() -> None:
     """One node with 300 resources made each request fail with 413."""
     snapshot = make_cluster().snapshot()

@@ -216,6 +216,15 @@ def test_extended_resources_get_a_claim_and_a_pod_status() -> None:
     }
 
 
+def test_extended_resources_get_a_claim_also_after_pods_requested_many_others() -> None:
+    """The pod was placed without devices."""
+    cache = make_cache(make_device_class("served", extendedResourceName="example.com/gpu"))
+    for number in range(300):
+        cache.add_or_update_pod(make_pod(f"other-{number}", node="n", requests={f"example.com/{number}": "1"}))
+    plan = plan_pre_bind(make_plugin(), cache, make_pod(requests={"example.com/gpu": "2"}))
+    assert [call.kind for call in plan.calls] == ["ResourceClaim", "ResourceClaim", "Pod"]
+
+
 def test_extended_resources_of_a_device_plugin_need_no_claim() -> None:
     device_class = make_device_class("served", extendedResourceName="example.com/gpu")
     cache = make_cluster(make_node("n", allocatable={"example.com/gpu": "2"}), device_class)
