@@ -10,6 +10,7 @@ from typing import Any, Final
 from extender.api.quantity import MAX_INT64
 from extender.dra.cel.costs import COST_METER
 from extender.dra.cel.function_signature import CEL_VALUE, Function
+from extender.dra.cel.values import CelValue
 
 _MAX_LIST_LENGTH: Final = 48
 
@@ -142,6 +143,9 @@ def _includes(attribute: Any, value: Any) -> bool:
         return _are_equal(attribute, value)
     if len(attribute) > _MAX_LIST_LENGTH:
         raise ValueError(f"'includes' function cannot be applied to lists longer than {_MAX_LIST_LENGTH} values")
+    if isinstance(value, CelValue):
+        # The library converts the messages of arguments, but not those in lists.
+        return any((getattr(item, "kind", None), getattr(item, "text", None)) == value for item in attribute)
     return _contains(attribute, value)
 
 
@@ -150,6 +154,6 @@ _SCALARS: Final = ("bool", "int", "string", CEL_VALUE)
 INCLUDES: Final = tuple(
     Function("includes", "bool", (attribute_type, value_type), True, _includes)
     for attribute_type in ("list(dyn)", *_SCALARS)
-    for value_type in _SCALARS
+    for value_type in (*_SCALARS, "double", "uint")
 )
 """The functions of list-type attributes."""

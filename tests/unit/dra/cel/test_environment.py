@@ -3,8 +3,6 @@
 Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """
 
-from typing import Any
-
 import pytest
 
 from extender.dra.cel.environment import (
@@ -256,10 +254,11 @@ def test_an_expression_does_not_compile(expression: str, want: str) -> None:
 
 
 def test_includes_works_on_list_attributes() -> None:
-    lists: dict[str, Any] = {"gpu.example.com": {"links": [1, 2], "names": ["a"]}}
-    device = DeviceValues("gpu.example.com", allow_multiple_allocations=False, attributes=lists, capacity={})
-    assert compile_expression(f"{ATTRS}.links.includes(2) && {ATTRS}.names.includes('a')").matches(device)
-    assert not compile_expression(f"{ATTRS}.links.includes(3)").matches(device)
+    lists = {"links": [1, 2], "names": ["a"], "versions": [to_message(parse_semver("2.0.0"))]}
+    device = DEVICE._replace(attributes={"gpu.example.com": lists})
+    for it in ("links.includes(2)", "links.includes(2u)", "names.includes('a')", "versions.includes(semver('2.0.0'))"):
+        assert compile_expression(f"{ATTRS}.{it}").matches(device)
+    assert not compile_expression(f"{ATTRS}.links.includes(3) || {ATTRS}.versions.includes('2.0.0')").matches(device)
 
 
 @pytest.mark.parametrize(
