@@ -83,11 +83,22 @@ class _TypeChecker:
 
     def _check_equal(self, nodes: Sequence[Any]) -> Iterator[tuple[int, str]]:
         """Yield an error for the first of *nodes* whose type is not that of the first node."""
-        names = [(node.id, self._get_type_name(node)) for node in nodes]
-        for node_id, name in names[1:]:
-            if not _may_be_equal(names[0][1], name):
-                yield node_id, f"expected type '{names[0][1]}' but found '{name}'"
+        names = [self._get_type_name(node) for node in nodes]
+        for node, name in zip(nodes[1:], names[1:], strict=True):
+            has_dyn = self._is_dyn(nodes[0]) or self._is_dyn(node)
+            if name != names[0] if has_dyn else not _may_be_equal(names[0], name):
+                yield node.id, f"expected type '{names[0]}' but found '{name}'"
                 return
+
+    def _is_dyn(self, node: Any) -> bool:
+        """Return whether *node* has the type `dyn` in Kubernetes too: an attribute of a device, or a call of `dyn`."""
+        if self._get_type_name(node) != "dyn":
+            return False
+        if get_kind(node) == "call" and node.call.function == b"dyn":
+            return True
+        while get_kind(node) == "select" or (get_kind(node) == "call" and node.call.function == b"_[_]"):
+            node = node.select.operand if get_kind(node) == "select" else node.call.args[0]
+        return get_kind(node) == "ident" and node.ident.name.startswith(b"device.")
 
     def _check_call(self, node_id: int, call: Any) -> Iterator[tuple[int, str]]:
         function = call.function.decode()

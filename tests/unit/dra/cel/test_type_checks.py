@@ -27,6 +27,10 @@ INVALID = {
     '[{"a": 1}, {"a": "b"}].size() == 2': "expected type 'map(string, int)' but found 'map(string, string)'",
     '[timestamp(1), duration("1s")].size() == 2': "expected type 'timestamp' but found 'duration'",
     '[1].map(x, [x, "a"]).size() == 1': "expected type 'int' but found 'string'",
+    f"[{TEXT}, 1].size() == 2": "expected type 'dyn' but found 'int'",
+    f"[device.driver, {TEXT}].size() == 2": "expected type 'string' but found 'dyn'",
+    f'{{{TEXT}: 1, "a": 2}}.size() == 2': "expected type 'dyn' but found 'string'",
+    f'{{"a": dyn(1), "b": {TEXT}, "c": 1}}.size() == 3': "expected type 'dyn' but found 'int'",
 }
 
 
@@ -54,6 +58,7 @@ def test_values_of_mixed_types_do_not_compile(expression: str, text: str) -> Non
         '"%s %d".format(["a", 1]) == "a 1"',
         "[?optional.of(1), 2].size() == 2",
         "[[1, 2].sum(), 3].size() == 2",
+        f"[{TEXT}, {TEXT}].size() == 2 && [dyn(1), {TEXT}].size() == 2",
         "[1, 2].transformMap(i, v, v * 2) == {0: 2, 1: 4}",
         "cel.bind(x, 1, [x, 2].size() == 2)",
     ],
