@@ -186,6 +186,7 @@ class AllocationSearch:
             return _SearchOutcome.NOT_ALLOCATED
         next_indices = indices._replace(device_index=indices.device_index + 1)
         for pool_device, next_start in self._find_candidates(indices, request_data, start):
+            self._bounds.tried_count += 1
             deallocate = self._allocate_device(indices, request_data.request, pool_device, must=False)
             if deallocate is None:
                 continue

@@ -8,6 +8,7 @@ Source: dynamic-resource-allocation/structured/internal/incubating/allocator_inc
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from extender.api.kinds.devices import DeviceAttribute, DeviceConstraint, ResourceClaim
@@ -36,6 +37,7 @@ def _get_attribute_value(attribute: DeviceAttribute) -> _AttributeValue | None:
     return None
 
 
+@lru_cache(maxsize=1024)
 def _get_attribute_values(attribute: DeviceAttribute) -> frozenset[_AttributeValue]:
     """Return the types and values of an attribute, which may be a list; empty if it has no comparable value."""
     for value_type, values in (

@@ -63,6 +63,7 @@ class SearchBounds:
         find_candidates: the function that yields the devices from a start that may be allocated next.
         is_in_use: the function that returns whether a device is in use, so that a request of a claim cannot get it.
         requests: the requests of all claims.
+        tried_count: the number of devices that the search has tried.
     """
 
     claims: Sequence[ClaimAllocation]
@@ -72,6 +73,10 @@ class SearchBounds:
     ]
     is_in_use: Callable[[DeviceId, NormalizedRequest, int], bool]
     requests: Sequence[RequestPart] = ()
+    tried_count: int = 0
+    _examined_count: int = 0
+    _next_check: int = 0
+    _passed_checks: int = 0
 
     def set_requests(self) -> None:
         """Read the requests of the claims."""
@@ -82,16 +87,27 @@ class SearchBounds:
         ]
 
     def may_complete(self, indices: DeviceIndices, request_data: RequestData, start: tuple[int, int]) -> bool:
-        """Return whether there may be enough devices from *start* for a request, and for the requests after it."""
+        """Return whether there may be enough devices from *start* for a request, and for the requests after it.
+
+        A check examines the devices of all these requests. After each check that finds enough, the result is True
+        without a check for more and more devices that the search tries. So checks that end nothing are few.
+        """
+        if self.tried_count < self._next_check:
+            return True
         if request_data.request.derived_attributes:  # adding a device to a constraint may fail
             return True
+        self._examined_count = 0
         later_requests = (later for later in self.requests if later.indices > (*indices[:2], 0))
         try:
-            return self._has_enough(
+            has_enough = self._has_enough(
                 [RequestPart(indices, (request_data,), start), *takewhile(self._cannot_fail, later_requests)]
             )
         except AllocationError:
-            return True  # kube-scheduler may end before it evaluates the selector
+            has_enough = True  # kube-scheduler may end before it evaluates the selector
+        self._passed_checks = self._passed_checks + 1 if has_enough else 0
+        if self._passed_checks:
+            self._next_check = self.tried_count + self._examined_count * self._passed_checks // 8
+        return has_enough
 
     def _cannot_fail(self, request: RequestPart) -> bool:
         """Return whether *request* cannot end the search with an error if there are devices."""
@@ -129,6 +145,7 @@ class SearchBounds:
             ]
         else:
             candidates = [candidate for candidate, _ in self.find_candidates(indices, request_data, start)]
+        self._examined_count += len(candidates)
         constraints = self.claims[indices.claim_index].constraints
         allowed_count = count_allowed([device for device, _ in candidates], request, constraints)
         return candidates if count <= min(allowed_count, self.counters.count_consumable(candidates)) else ()

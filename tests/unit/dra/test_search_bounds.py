@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from extender.config.releases import RELEASE_1_37
+from extender.dra.allocation_search import AllocationSearch
+from extender.dra.device_requests import NormalizedRequest
+from extender.dra.resource_slices import DeviceId
 from tests.unit.dra.builders import make_allocator, make_claim, make_cluster_with_devices
-from tests.unit.dra.test_allocator import JumpingClock
+from tests.unit.dra.test_allocator import JumpingClock, allocate_case
 
 GPUS = {f"gpu-{number:02}": {"numa": number // 7, "root": number % 7} for number in range(64)}
 NICS = {f"nic-{number}": {"root": number, "nic": True} for number in range(3)}
@@ -65,3 +68,30 @@ def test_a_search_for_too_many_devices_ends_soon(case: Mapping[str, Any], step_c
     claims = [make_claim(f"c{n}", raw, constraints=case.get("constraints", ())) for n, raw in enumerate(case["claims"])]
     timed_out = allocator.make_timeout_check(step_count + case.get("evaluations", 0))
     assert allocator.allocate(allocator.prepare(claims), cluster.nodes[0], timed_out) is None
+
+
+def test_a_search_that_finds_devices_after_many_others_rarely_checks_for_too_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """32 requests for devices with a common value, which half of 64 devices have; kube-scheduler tries 2,048 devices.
+
+    Source: test/integration/scheduler_perf/dra/listattributes/performance-config.yaml (1.37).
+    """
+    devices = {f"gpu-{number:02}": {"root": min(number, 32)} for number in range(64)}
+    examined: list[DeviceId] = []
+    is_in_use = AllocationSearch._is_in_use
+
+    def record(search: AllocationSearch, device_id: DeviceId, request: NormalizedRequest, claim_index: int) -> bool:
+        examined.append(device_id)
+        return is_in_use(search, device_id, request, claim_index)
+
+    monkeypatch.setattr(AllocationSearch, "_is_in_use", record)
+    result = allocate_case(
+        {
+            "slices": [{"devices": devices}],
+            "claims": [{f"r{number:02}": {"count": 1} for number in range(32)}],
+            "constraints": [{"matchAttribute": "gpu.example.com/root"}],
+        }
+    )
+    assert isinstance(result, list)
+    assert len(examined) < 20_000
