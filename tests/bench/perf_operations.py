@@ -6,71 +6,40 @@ Source: test/integration/scheduler_perf/operations.go (1.37).
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
+import msgspec
+
+from extender.config import durations
+from tests.bench.claim_allocation import allocate_claims
 from tests.bench.harness import BulkClient, cpu_seconds
+from tests.bench.perf_objects import (
+    DEFAULT_CLAIM,
+    DEFAULT_NODE,
+    make_csi_node,
+    make_path,
+    make_pods_path,
+    make_selector,
+)
 from tests.bench.perf_templates import TemplateRenderer, Workload
 
 _CONCURRENCY = 40
-_CLUSTER_KINDS = frozenset(
-    {
-        "CSINode",
-        "DeviceClass",
-        "DeviceTaintRule",
-        "Namespace",
-        "Node",
-        "PersistentVolume",
-        "PriorityClass",
-        "ResourceSlice",
-        "StorageClass",
-    }
-)
-_DEFAULT_NODE: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {"generateName": "scheduler-perf-"},
-    "status": {
-        "capacity": {"pods": "110", "cpu": "4", "memory": "32Gi"},
-        "conditions": [{"status": "True", "type": "Ready"}],
-    },
-}
-_DEFAULT_CLAIM: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "PersistentVolumeClaim",
-    "metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "true"}},
-    "spec": {"accessModes": ["ReadOnlyMany"], "resources": {"requests": {"storage": "1Gi"}}},
-}
 _DELETE_NOW = "gracePeriodSeconds=0"
 
 
-def _make_path(obj: Mapping[str, Any], namespace: str) -> str:
-    """Return the path of the collection of *obj*, whose plural is regular."""
-    version, kind = obj["apiVersion"], obj["kind"]
-    plural = f"{kind.lower()}es" if kind.endswith("s") else f"{kind.lower()}s"
-    scope = "" if kind in _CLUSTER_KINDS else f"/namespaces/{namespace}"
-    return f"/{'apis' if '/' in version else 'api'}/{version}{scope}/{plural}"
-
-
-def _make_selector(labels: Mapping[str, str]) -> str:
-    return "labelSelector=" + ",".join(f"{key}%3D{value}" for key, value in labels.items())
-
-
-_UNSUPPORTED = frozenset({"allocResourceClaims", "sleep", "updateAny"})
+_UNSUPPORTED = frozenset({"createResourceDriver"})
 
 
 def find_unsupported(workload: Workload) -> str:
     """Return an operation of *workload* that `Operations` cannot run; empty if it can run all."""
-    for operation in workload.operations:
-        if operation["opcode"] in _UNSUPPORTED:
-            return str(operation["opcode"])
-        if workload.get(operation, "steadyState"):
-            return "steadyState"
-    return ""
+    opcodes = (str(operation["opcode"]) for operation in workload.operations)
+    return next((opcode for opcode in opcodes if opcode in _UNSUPPORTED), "")
 
 
 class WorkloadError(Exception):
-    """An object of a workload cannot be created."""
+    """An object of a workload cannot be created, updated or allocated."""
 
 
 class Operations:
@@ -92,6 +61,7 @@ class Operations:
         self._measured: Mapping[str, Any] = {}
         self.result: dict[str, Any] = {}
         self._by_opcode: dict[str, Callable[[dict[str, Any], str], Awaitable[None]]] = {
+            "allocResourceClaims": self._allocate_claims,
             "barrier": self._wait_at_barrier,
             "churn": self._start_churn,
             "createAny": self._create_any,
@@ -103,6 +73,7 @@ class Operations:
             "deletePods": self._delete_pods,
             "startCollectingMetrics": self._start_collecting,
             "stopCollectingMetrics": self._stop_collecting,
+            "updateAny": self._update_any,
         }
 
     async def run(self) -> None:
@@ -126,7 +97,7 @@ class Operations:
         labels, unique_label = operation.get("labelNodePrepareStrategy"), operation.get("uniqueNodeLabelStrategy")
 
         async def create_node(number: int) -> None:
-            node = self._render(path, number, count, operation) if path else deepcopy(_DEFAULT_NODE)
+            node = self._render(path, number, count, operation) if path else deepcopy(DEFAULT_NODE)
             metadata, status = node["metadata"], node.setdefault("status", {})
             metadata.setdefault("name", f"{metadata.pop('generateName', '')}{suffix}-{number}")
             status.setdefault("capacity", {}).update(strategy.get("nodeAllocatable", {}))
@@ -139,7 +110,7 @@ class Operations:
             if unique_label:
                 node_labels[unique_label["labelKey"]] = metadata["name"]
             if strategy.get("csiNodeAllocatable"):
-                await self._create(_make_csi_node(metadata["name"], strategy), "")
+                await self._create(make_csi_node(metadata["name"], strategy), "")
             await self._create(node, "")
 
         await _run_concurrently(range(count), create_node)
@@ -159,6 +130,23 @@ class Operations:
             await self._create(self._render(operation["templatePath"], number, count, operation), namespace)
 
         await _run_concurrently(range(count), create_object)
+
+    async def _update_any(self, operation: dict[str, Any], _namespace: str) -> None:
+        """Replace objects, their status and other subresources, at most `updatePerSecond` objects per second."""
+        namespace, count = operation.get("namespace", ""), self._workload.count(operation)
+        rate = operation.get("updatePerSecond", 0)
+        for number in range(count):
+            await asyncio.sleep(1 / rate if rate else 0)
+            obj = self._render(operation["templatePath"], number, count, operation)
+            path = f"{make_path(obj, namespace)}/{obj['metadata']['name']}"
+            for subresource in ("/".join(("", *operation.get("subresources", ()))), "/status"):
+                if await self._client.call("PUT", path + subresource, obj) is None:
+                    raise WorkloadError(f"PUT {path}{subresource}: the object does not exist, or a field is immutable")
+
+    async def _allocate_claims(self, operation: dict[str, Any], _namespace: str) -> None:
+        failed_count = await allocate_claims(self._client, operation["namespace"], self._workload.feature_gates)
+        if failed_count:
+            raise WorkloadError(f"{failed_count} claims of {operation['namespace']} fit on no node")
 
     async def _start_churn(self, operation: dict[str, Any], namespace: str) -> None:
         await self._create_namespace(operation.get("namespace", namespace))
@@ -180,7 +168,7 @@ class Operations:
                     obj["status"].setdefault("allocatable", dict(obj["status"]["capacity"]))
                     obj["status"].pop("phase", None)
                 answer = await self._create(obj, namespace)
-                created.append(f"{_make_path(obj, namespace)}/{answer['metadata']['name']}")
+                created.append(f"{make_path(obj, namespace)}/{answer['metadata']['name']}")
             await asyncio.sleep(interval)
 
     # -- pods
@@ -209,12 +197,38 @@ class Operations:
                 pod["metadata"].setdefault("labels", {})["signature"] = f"signature-label-{number // batch_size}"
             await self._create(pod, namespace)
 
-        await _run_concurrently(range(count), create_pod)
-        if operation.get("skipWaitToCompletion"):
-            return
-        await self._wait_until_scheduled(namespace)
+        if self._workload.get(operation, "steadyState"):
+            seconds = durations.parse(self._workload.get(operation, "duration"))
+            count = await self._replace_scheduled_pods(namespace, count, seconds, create_pod)
+        else:
+            await _run_concurrently(range(count), create_pod)
+            if operation.get("skipWaitToCompletion"):
+                return
+            await self._wait_until_scheduled(namespace)
         if operation.get("collectMetrics"):
             self._add_measurement(self._read_usage(), count)
+
+    async def _replace_scheduled_pods(
+        self, namespace: str, count: int, seconds: float, create_pod: Callable[[int], Awaitable[None]]
+    ) -> int:
+        """Create *count* pods, and replace each scheduled pod for *seconds*; return the number of scheduled pods.
+
+        Source: test/integration/scheduler_perf/executor.go, createPodsSteadily (1.37).
+        """
+        path, scheduled_count = f"/api/v1/namespaces/{namespace}/pods", 0
+        version = (await self._client.call("GET", path))["metadata"]["resourceVersion"]
+        watched_path = make_pods_path(namespace, None, "spec.nodeName%21%3D")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self._client.watch(watched_path, version) as lines:
+                await _run_concurrently(range(count), create_pod)
+                async for line in lines:
+                    event = msgspec.json.decode(line)
+                    if event["type"] == "ADDED":
+                        scheduled_count += 1
+                        name = event["object"]["metadata"]["name"]
+                        await self._client.call("DELETE", f"{path}/{name}?{_DELETE_NOW}")
+                        await create_pod(count + scheduled_count)
+        return scheduled_count
 
     async def _create_volume(self, operation: Mapping[str, Any], namespace: str, number: int) -> str:
         """Create a volume bound to a new claim, and return the name of the claim.
@@ -223,7 +237,7 @@ class Operations:
         """
         volume = self._render(operation["persistentVolumeTemplatePath"], number, 0, operation)
         claim_path = operation.get("persistentVolumeClaimTemplatePath")
-        claim = self._render(claim_path, number, 0, operation) if claim_path else deepcopy(_DEFAULT_CLAIM)
+        claim = self._render(claim_path, number, 0, operation) if claim_path else deepcopy(DEFAULT_CLAIM)
         claim_name, volume_name = f"pvc-{number}", f"pv-{namespace}-{number}"
         claim["metadata"] = {**claim.get("metadata", {}), "name": claim_name}
         claim["spec"] |= {"volumeName": volume_name, "storageClassName": claim["spec"].get("storageClassName") or ""}
@@ -237,14 +251,14 @@ class Operations:
         if "csi" in volume["spec"]:
             volume["spec"]["csi"].setdefault("volumeHandle", volume_name)
         await self._create(volume, namespace)
-        for path in (f"{_make_path(volume, '')}/{volume_name}", f"{_make_path(claim, namespace)}/{claim_name}"):
+        for path in (f"{make_path(volume, '')}/{volume_name}", f"{make_path(claim, namespace)}/{claim_name}"):
             body = {"status": {"phase": "Bound"}}
             await self._client.call("PATCH", f"{path}/status", body, kind="application/merge-patch+json")
         return claim_name
 
     async def _delete_pods(self, operation: dict[str, Any], _namespace: str) -> None:
         path = f"/api/v1/namespaces/{operation['namespace']}/pods"
-        selector = _make_selector(operation.get("labelSelector", {}))
+        selector = make_selector(operation.get("labelSelector", {}))
         interval = 1 / operation.get("deletePodsPerSecond", 1_000_000)
 
         async def delete_pods() -> None:
@@ -267,14 +281,14 @@ class Operations:
 
     async def _wait_until_scheduled(self, namespace: str, labels: Mapping[str, str] | None = None) -> None:
         """Wait until the pods of *namespace* (empty: all) have nodes."""
-        path = _make_pods_path(namespace, labels, "spec.nodeName%3D&limit=1")
+        path = make_pods_path(namespace, labels, "spec.nodeName%3D&limit=1")
         await _wait_until_zero(lambda: self._client.count_objects(path))
 
     async def _wait_until_attempted(self, namespace: str, labels: Mapping[str, str] | None = None) -> None:
         """Wait until an attempt for each pod of *namespace* (empty: all) ended."""
 
         async def count_pods_without_attempt() -> int:
-            page = await self._client.call("GET", _make_pods_path(namespace, labels, "spec.nodeName%3D"))
+            page = await self._client.call("GET", make_pods_path(namespace, labels, "spec.nodeName%3D"))
             conditions = [pod["status"].get("conditions", ()) for pod in page["items"]]
             return sum(all(condition["type"] != "PodScheduled" for condition in each) for each in conditions)
 
@@ -294,7 +308,7 @@ class Operations:
         The pages of a list with a selector do not tell how many objects remain, so the lists are read whole.
         """
         labels = operation.get("labelSelector", {})
-        paths = [_make_pods_path(name, labels, "spec.nodeName%21%3D") for name in operation.get("namespaces", [""])]
+        paths = [make_pods_path(name, labels, "spec.nodeName%21%3D") for name in operation.get("namespaces", [""])]
         return sum([len((await self._client.call("GET", path))["items"]) for path in paths])
 
     def _start_measurement(self) -> None:
@@ -321,7 +335,7 @@ class Operations:
         return self._renderer.render(self._workload.folder / path, {"Index": number, "Count": count, **params})
 
     async def _create(self, obj: Mapping[str, Any], namespace: str) -> dict[str, Any]:
-        path = _make_path(obj, namespace)
+        path = make_path(obj, namespace)
         answer: dict[str, Any] | None = await self._client.call("POST", path, obj)
         if answer is None:
             raise WorkloadError(f"POST {path}: the object exists, or the API server does not serve its version")
@@ -331,22 +345,6 @@ class Operations:
         if name not in self._namespaces:
             self._namespaces.add(name)
             await self._client.call("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels or {}}})
-
-
-def _make_pods_path(namespace: str, labels: Mapping[str, str] | None, field_selector: str) -> str:
-    scope = f"/namespaces/{namespace}" if namespace else ""
-    return f"/api/v1{scope}/pods?{_make_selector(labels or {})}&fieldSelector={field_selector}"
-
-
-def _make_csi_node(name: str, strategy: Mapping[str, Any]) -> dict[str, Any]:
-    drivers = [
-        {"name": driver, "nodeID": name, "allocatable": allocatable, "topologyKeys": []}
-        for driver, allocatable in strategy["csiNodeAllocatable"].items()
-    ]
-    migrated = ",".join(strategy.get("migratedPlugins", ()))
-    annotations = {"storage.alpha.kubernetes.io/migrated-plugins": migrated} if migrated else {}
-    metadata = {"name": name, "annotations": annotations}
-    return {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": metadata, "spec": {"drivers": drivers}}
 
 
 async def _wait_until_zero(count: Callable[[], Awaitable[int]]) -> None:

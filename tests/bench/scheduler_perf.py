@@ -27,7 +27,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.bench.arguments import check_names
-from tests.bench.harness import open_bulk_client, peak_mb, run_control_plane
+from tests.bench.harness import cpu_seconds, open_bulk_client, peak_mb, run_control_plane
 from tests.bench.perf_operations import Operations, WorkloadError, find_unsupported
 from tests.bench.perf_templates import TemplateRenderer, Workload, find_folder, list_workloads, run_renderer
 from tests.controlplane.programs import RELEASE
@@ -37,6 +37,8 @@ _API_SERVER_FLAGS = (
     "--runtime-config=api/all=true",
 )
 _SCHEDULERS = ("ours", "kube")
+_IDLE_CPU_SECONDS = 0.03
+"""The maximum CPU time per second of a scheduler in an empty cluster."""
 
 
 def select(workloads: Iterable[Workload], patterns: Sequence[str]) -> Iterator[Workload]:
@@ -74,10 +76,19 @@ async def measure(
         connection = {"kubeconfig": kubeconfig, "qps": 5000, "burst": 5000}
         start = plane.start_extender if scheduler_name == "ours" else plane.start_kube_scheduler
         scheduler = start({**workload.configuration, "clientConnection": connection}, *gate_flags)
+        await _wait_until_started(scheduler.pid)
         async with open_bulk_client(plane) as client:
             operations = Operations(workload, client, renderer, scheduler.pid, args.timeout)
             await operations.run()
         return {"params": workload.params, **operations.result, "peak_rss_mb": peak_mb(scheduler.pid)}
+
+
+async def _wait_until_started(pid: int) -> None:
+    """Wait until the process *pid* uses little CPU time, so that short workloads do not measure its start."""
+    before, now = -1.0, cpu_seconds(pid)
+    while now == 0 or now - before > _IDLE_CPU_SECONDS:
+        await asyncio.sleep(1)
+        before, now = now, cpu_seconds(pid)
 
 
 def run(args: argparse.Namespace) -> None:
