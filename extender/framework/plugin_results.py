@@ -86,6 +86,7 @@ _CHECKS: Final[Mapping[type, tuple[_FieldCheck, ...]]] = {
         ("action", _is_action, "an ActionType"),
         ("hint", lambda value: value is None or callable(value), "a function or None"),
         ("pre_hint", lambda value: value is None or callable(value), "a function or None"),
+        ("find_concerned", lambda value: value is None or callable(value), "a function or None"),
     ),
 }
 

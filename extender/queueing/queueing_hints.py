@@ -154,6 +154,28 @@ class QueueingHints:
             or self.is_pod_worth_requeuing(pod, event) is not QueueingStrategy.SKIP
         )
 
+    def find_concerned(self, event: ClusterEvent, rejection: PodRejection) -> Callable[[PodInfo], bool] | None:
+        """Return a function that selects the pods with *rejection* that *event* may requeue; None if all pods may be.
+
+        The hints for the other pods would be SKIP. *rejection* is one that `may_concern` accepts.
+        """
+        if is_wildcard_event(event) or not rejection.rejector_plugins:
+            return None
+        filters: list[Callable[[PodInfo], bool]] = []
+        for plugin in rejection.rejector_plugins:
+            for registered_event in self._find_matching_events(event, rejection.scheduler_name, plugin):
+                if registered_event.find_concerned is None:
+                    return None
+                try:
+                    concerns = registered_event.find_concerned(event)
+                except plugin_exceptions() as error:
+                    self._log_first_failure(plugin, registered_event.find_concerned, error)
+                    return None
+                if concerns is None:
+                    return None
+                filters.append(concerns)
+        return (lambda pod: any(concerns(pod) for concerns in filters)) if filters else None
+
     def find_filters(self, event: ClusterEvent) -> list[Callable[[PodInfo], bool]]:
         """Return functions of which one accepts each pod that *event* may concern; empty if it may concern all pods.
 

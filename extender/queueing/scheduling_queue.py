@@ -248,6 +248,7 @@ class SchedulingQueue:
                 for entity in self._queues.unschedulable_entities.list_entities(
                     partial(self._queueing_hints.may_concern, event),
                     partial(self._queueing_hints.may_concern_equal_pods, event),
+                    partial(self._queueing_hints.find_concerned, event),
                 )
                 if (pre_check is None or any(map(pre_check, entity.pods)))
                 and (not filters or any(concerns(pod.pod_info) for pod in entity.pods for concerns in filters))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import NamedTuple
 
+from extender.cache.pod_info import PodInfo
 from extender.cache.pod_signature import PodSignature
 from extender.queueing.queued_entities import QueuedEntity, QueuedPodInfo
 
@@ -88,17 +89,25 @@ class UnschedulableEntities:
         return pod
 
     def list_entities(
-        self, may_concern: Callable[[PodRejection], bool], may_concern_equal_pods: Callable[[QueuedPodInfo], bool]
+        self,
+        may_concern: Callable[[PodRejection], bool],
+        may_concern_equal_pods: Callable[[QueuedPodInfo], bool],
+        find_concerned: Callable[[PodRejection], Callable[[PodInfo], bool] | None] = lambda _: None,
     ) -> list[QueuedEntity]:
         """Return the entities that an event may concern.
 
         These are the pods with a rejection that *may_concern* accepts, except several with equal signatures of which
-        *may_concern_equal_pods* does not accept the first; and all entities that are in no group.
+        *may_concern_equal_pods* does not accept the first; and all entities that are in no group. If *find_concerned*
+        returns a function for a rejection, it selects the pods.
         """
         listed: list[QueuedEntity] = list(self._ungrouped_entities.values())
         for rejection, pods_by_signature in self._pods.items():
             if may_concern(rejection):
+                concerns = find_concerned(rejection)
                 for pods in pods_by_signature.values():
+                    if concerns is not None:
+                        listed += [pod for pod in pods.values() if concerns(pod.pod_info)]
+                        continue
                     if len(pods) == 1 or may_concern_equal_pods(next(iter(pods.values()))):
                         listed += pods.values()
         listed.sort(key=lambda entity: self._places[entity.key][0])

@@ -35,6 +35,7 @@ def events_to_register(release: Release, *, with_pre_hint: bool = False) -> Sequ
             claim_actions,
             _is_schedulable_after_claim_change,
             _find_concerned_pods if with_pre_hint else None,
+            find_concerned=_find_concerned_pods,
         ),
         *register_pod_events(release, queue_changed_pod, target=ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM),
         ClusterEventWithHint(EventResource.DEVICE_CLASS, add_or_update),
@@ -57,8 +58,12 @@ def _is_schedulable_after_claim_change(pod: PodInfo, event: ClusterEvent) -> Que
 
 
 def _uses_claim(pod: PodInfo, claim: ResourceClaim) -> bool:
-    claim_names = [get_claim_name(pod.pod, pod_claim)[0] for pod_claim in pod.spec.resource_claims]
-    return claim.metadata.namespace == pod.namespace and claim.metadata.name in claim_names
+    if claim.metadata.namespace != pod.namespace:
+        return False
+    name, pod_claims = claim.metadata.name, pod.spec.resource_claims
+    if not pod.pod.status.resource_claim_statuses:  # as for thousands of pods that wait for their claims
+        return any(pod_claim.resource_claim_name == name for pod_claim in pod_claims)
+    return any(get_claim_name(pod.pod, pod_claim)[0] == name for pod_claim in pod_claims)
 
 
 def _find_concerned_pods(event: ClusterEvent) -> Callable[[PodInfo], bool] | None:

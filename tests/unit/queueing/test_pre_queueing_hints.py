@@ -13,14 +13,20 @@ from extender.app import wiring
 from extender.cache.pod_info import PodInfo
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_37
-from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
 from extender.queueing.queueing_hints import QueueingHints
+from extender.queueing.unschedulable_entities import PodRejection
 from tests.build import make_pod
 from tests.unit.cycle.fakes import RejectingFilter, make_profile
 from tests.unit.dra.builders import make_allocated_claim, make_claim
 from tests.unit.queueing.builders import make_pod_info
+
+
+def make_waiting_pod(name: str, claim: str) -> PodInfo:
+    return make_pod_info(make_pod(name, spec={"resourceClaims": [{"name": "c", "resourceClaimName": claim}]}))
+
 
 FREE, ALLOCATED = make_claim("one", {"r": {}}), make_allocated_claim("one", ["d0"])
 EVENTS: dict[str, tuple[ActionType, Any, Any, str, list[str]]] = {
@@ -34,10 +40,6 @@ EVENTS: dict[str, tuple[ActionType, Any, Any, str, list[str]]] = {
         ActionType.DELETE, ALLOCATED, None, "all_pods", ["other", "uses"]
     ),
 }  # fmt: skip
-
-
-def make_waiting_pod(name: str, claim: str) -> PodInfo:
-    return make_pod_info(make_pod(name, spec={"resourceClaims": [{"name": "c", "resourceClaimName": claim}]}))
 
 
 def find_moved_pods(event: ClusterEvent, *, gate: bool) -> tuple[list[str], list[tuple[str, str]], list[str]]:
@@ -68,8 +70,49 @@ def test_the_pods_of_a_claim_event(action: ActionType, old: Any, new: Any, resul
     event = ClusterEvent(EventResource.RESOURCE_CLAIM, action, old, new)
     with_gate, without_gate = (find_moved_pods(event, gate=gate) for gate in (True, False))
     assert with_gate[:2] == (moved, [("DynamicResources", result)])
-    assert len(with_gate[2]) == (1 if result == "narrowed" else 2)
-    assert (without_gate[0], without_gate[1], len(without_gate[2])) == (moved, [], 2)
+    assert without_gate[:2] == (moved, [])
+    assert len(with_gate[2]) == len(without_gate[2]) == (1 if result == "narrowed" else 2)
+
+
+WAITING_PODS = {
+    "uses": make_waiting_pod("uses", "one"),
+    "other": make_waiting_pod("other", "two"),
+    **{
+        name: make_pod_info(
+            make_pod(
+                name,
+                namespace=namespace,
+                spec={"resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}]},
+                status={"resourceClaimStatuses": statuses},
+            )
+        )
+        for name, namespace, statuses in (
+            ("generated", "default", [{"name": "c", "resourceClaimName": "one"}]),
+            ("of another name", "default", [{"name": "d", "resourceClaimName": "one"}]),
+            ("not generated", "default", []),
+            ("in another namespace", "other", [{"name": "c", "resourceClaimName": "one"}]),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize(("action", "old", "new", "result", "_moved"), EVENTS.values(), ids=EVENTS)
+def test_the_hint_is_skip_for_pods_that_a_claim_does_not_concern(
+    action: ActionType, old: Any, new: Any, result: str, _moved: list[str]
+) -> None:
+    event = ClusterEvent(EventResource.RESOURCE_CLAIM, action, old, new)
+    hints = QueueingHints(wiring.build_setup(gates=FeatureGates({}, RELEASE_1_37)).profiles)
+    rejection = PodRejection("default-scheduler", frozenset({"DynamicResources"}), "")
+    concerns = hints.find_concerned(event, rejection)
+    assert (concerns is not None) is (result == "narrowed")
+    if concerns is not None:
+        assert [name for name, pod in WAITING_PODS.items() if concerns(pod)] == ["uses", "generated"]
+        registered_events = hints.get_registered_events("default-scheduler", "DynamicResources")
+        (hint,) = [each.hint for each in registered_events if each.matches(event) and each.hint is not None]
+        skipped = [pod for pod in WAITING_PODS.values() if not concerns(pod)]
+        assert {hint(pod, event) for pod in skipped} == {QueueingHint.SKIP}
+    also_rejected_by_fit = rejection._replace(rejector_plugins=frozenset({"DynamicResources", "NodeResourcesFit"}))
+    assert (hints.find_concerned(event, also_rejected_by_fit) is not None) is (result == "narrowed")
 
 
 @pytest.mark.parametrize(
@@ -80,9 +123,11 @@ def test_the_pods_of_a_claim_event(action: ActionType, old: Any, new: Any, resul
 def test_a_pre_queueing_hint_that_fails_concerns_all_pods(pre_hint: Any, caplog: pytest.LogCaptureFixture) -> None:
     class Broken(RejectingFilter):
         def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-            return (ClusterEventWithHint(EventResource.NODE, ActionType.ADD, None, pre_hint),)
+            return (ClusterEventWithHint(EventResource.NODE, ActionType.ADD, None, pre_hint, find_concerned=pre_hint),)
 
     hints = QueueingHints({"default-scheduler": make_profile(Broken("Broken"))})
-    assert hints.find_filters(ClusterEvent(EventResource.NODE, ActionType.ADD)) == []
+    event = ClusterEvent(EventResource.NODE, ActionType.ADD)
+    assert hints.find_filters(event) == []
+    assert hints.find_concerned(event, PodRejection("default-scheduler", frozenset({"Broken"}), "")) is None
     (message,) = caplog.messages
     assert message.startswith('running a queueing hint of plugin "Broken": ')
