@@ -28,7 +28,8 @@ def test_changes_during_a_broken_watch_and_a_compaction_are_detected_by_a_list(
 ) -> None:
     """Pods that were deleted in the meantime free their nodes, although there is no event of their deletion."""
     link = ApiServerLink(control_plane)
-    scheduler = start_scheduler(control_plane, make_configuration(control_plane, server=link.url))
+    configuration = make_configuration(control_plane, server=link.url)
+    scheduler = start_scheduler(control_plane, configuration, "--secure-port=0", "-v=4")
     create_all(api, make_pods("old", POD_COUNT))
     wait_until_bound(api, POD_COUNT)
     sizes = []
@@ -47,5 +48,5 @@ def test_changes_during_a_broken_watch_and_a_compaction_are_detected_by_a_list(
     history = recorder.history()
     assert find_violations(history) == []
     assert len(find_assignments(history)) == POD_COUNT + ROUNDS * REPLACED_PODS
-    assert scheduler.output().count("too old resource version") >= ROUNDS
+    assert scheduler.output().count('resource="pods" err="too old resource version') >= ROUNDS
     assert sizes[-1] - sizes[0] <= MAX_MEMORY_GROWTH, sizes
