@@ -169,6 +169,9 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "8 decisions": (DecisionLog().max_per_pod, 8),
     },
     "Pod signatures that no pod has": {"16 MiB": (pod_signature._MAX_RECENT_BYTES, 16 * MIB)},
+    "Spec classes, which have the cached values of pods whose specs differ in amounts only": {
+        "32 MiB": (pod_signature._MAX_CLASS_BYTES, 32 * MIB)
+    },
     "Labels of pods that are gone: in counts of pods; with the affinity terms that match them": {
         "256": (selector_counts._MAX_UNUSED_LISTS, 256),
         "4,096": (affinity_terms._MAX_CACHED_LABELS, 4096),
@@ -183,7 +186,10 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     },
     "Logs of changed nodes and pods": {"131,072": (history._BLOCK_SIZE * history._MAX_BLOCKS, 131_072)},
     "Log of the written objects of one kind": {"8,192": (2 * object_store._MIN_RETAINED_KEYS, 8192)},
-    "Cached results of plugins for nodes: of filters; of scores": {"48 MiB each": (result_cache._MAX_BYTES, 48 * MIB)},
+    "Cached results of plugins for nodes: of filters; of scores": {
+        "48 MiB each": (result_cache._MAX_BYTES, 48 * MIB),
+        "8 KiB": (result_cache._MAX_POD_BYTES, 8 << 10),
+    },
     "Message of a failed attempt, in the log and the pod's condition; error of an ignorable HTTP extender in the log": {
         "1.5 MiB": (failure_handler.MAX_MESSAGE_LENGTH, 1.5 * MIB),
         "1,000": (input_limits.MAX_MESSAGE_LENGTH, 1000),

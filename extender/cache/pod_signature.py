@@ -31,7 +31,9 @@ from extender.cache.tables.symbols import Symbols
 from extender.cache.tables.volume_uses import VolumeUses, collect_volume_uses
 from extender.config.feature_gates import FeatureGates
 
-_MAX_CLASSES = 1 << 12
+_MAX_CLASS_BYTES = 32 << 20
+"""Limit of the memory of the spec classes, in bytes. It is enough for 5,000 classes with keys of 600 bytes."""
+
 _ZERO = "0"
 
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
@@ -55,25 +57,24 @@ class SpecClass(Memo):
     __slots__ = ()
 
 
+def _estimate_class_bytes(key: bytes) -> int:
+    """Return an estimate of the memory of the spec class with this key, with the values that plugins cache in it."""
+    return 4096 + 4 * len(key)
+
+
 class SpecClassCache:
-    """The spec classes of one cluster."""
+    """The spec classes of one cluster that were used last."""
 
     def __init__(self) -> None:
-        self._classes: dict[bytes, SpecClass] = {}
+        self._classes: ByteLRU[SpecClass] = ByteLRU(_MAX_CLASS_BYTES, _estimate_class_bytes)
 
     def get(self, spec: PodSpec) -> SpecClass:
         """Return the class of *spec*. The caller must pass a spec without a node name."""
-        key = fingerprint(zero_amounts(spec))
-        spec_class = self._classes.get(key)
-        if spec_class is None:
-            if len(self._classes) >= _MAX_CLASSES:
-                self._classes.clear()
-            spec_class = self._classes[key] = SpecClass()
-        return spec_class
+        return self._classes.get_or_create(fingerprint(zero_amounts(spec)), lambda _: SpecClass())
 
     def clear(self) -> None:
         """Forget all classes."""
-        self._classes.clear()
+        self._classes = ByteLRU(_MAX_CLASS_BYTES, _estimate_class_bytes)
 
 
 def zero_amounts(spec: PodSpec) -> PodSpec:
@@ -118,10 +119,19 @@ class PodSignature(Memo):
         pod_labels: the namespace and the labels, interned in `Symbols`.
         namespace, labels: the pod's namespace and labels.
         priority: the pod's priority, 0 if unset.
+        byte_count: the size of the encoded parts, in bytes.
     """
 
-    def __init__(self, pod: Pod, symbols: Symbols, options: PodResourcesOptions, spec_classes: SpecClassCache) -> None:
+    def __init__(
+        self,
+        pod: Pod,
+        symbols: Symbols,
+        options: PodResourcesOptions,
+        spec_classes: SpecClassCache,
+        byte_count: int,
+    ) -> None:
         super().__init__()
+        self.byte_count = byte_count
         self.representative_pod = pod
         self.spec: PodSpec = pod.spec
         self.namespace = pod.metadata.namespace
@@ -318,7 +328,8 @@ class SignatureCache:
         """
         signature = self._signatures.get(key)
         if signature is None:
-            signature = self._signatures[key] = PodSignature(pod, self.symbols, self._options, self._spec_classes)
+            signature = PodSignature(pod, self.symbols, self._options, self._spec_classes, len(key))
+            self._signatures[key] = signature
         return signature
 
     def forget_values(self) -> None:

@@ -25,6 +25,9 @@ _MAX_BYTES = 48 << 20
 _TABLE_BYTES = 2048
 """The approximate size of a table and its key without the entries of the nodes, in bytes."""
 
+_MAX_POD_BYTES = 8 << 10
+"""The size of a pod's signature in bytes above which its tables are not stored: their keys may be as large."""
+
 _MAX_NODE_SETS = 4
 """The number of cached sets of feasible nodes."""
 
@@ -315,8 +318,10 @@ class TableStore(Generic[TableT]):
         ]
         return TablePlan(source, entries, tuple(groups), tuple(others))
 
-    def add(self, key: TableKey, table: TableT) -> None:
-        """Store *table*, and evict random tables if there are too many."""
+    def add(self, key: TableKey, table: TableT, pod_bytes: int = 0) -> None:
+        """Store *table*, and evict random tables if there are too many. A pod with many *pod_bytes* has no table."""
+        if pod_bytes > _MAX_POD_BYTES:
+            return
         max_tables = max(16, _MAX_BYTES // table.byte_count)
         self._tables.pop(key, None)
         excess_count = len(self._tables) + 1 - max_tables

@@ -82,7 +82,7 @@ class FilterTables:
             try:
                 if table is None or not table.update(pod, snapshot, states, runner):
                     table = FilterTable(key[0].entries, pod, snapshot, states, runner)  # noqa: PLW2901
-                    self._store.add(key, table)
+                    self._store.add(key, table, pod.signature.byte_count)
                 columns |= table.columns
             except PluginError:  # the results of the other plugins are valid
                 for plugin in key[0].entries:

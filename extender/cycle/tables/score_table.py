@@ -298,7 +298,7 @@ class ScoreTables:
         for key, table in found_tables:
             if table is None or not (table.is_current(snapshot) or table.update(pod, snapshot, states, runner)):
                 table = ScoreTable(key[0].entries, pod, snapshot, states, runner)  # noqa: PLW2901
-                self._store.add(key, table)
+                self._store.add(key, table, pod.signature.byte_count)
             table.normalize(pod, view, states, runner, node_set)
             tables.append(table)
         return tuple(tables), plan

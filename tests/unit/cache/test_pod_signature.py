@@ -10,7 +10,7 @@ from extender.api.codec import decode
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.pod_info import make_assigned_pod_info
-from extender.cache.pod_signature import PodSignature, SignatureCache
+from extender.cache.pod_signature import PodSignature, SignatureCache, SpecClassCache
 from extender.cache.tables.symbols import Symbols
 from tests.build import make_cluster, make_pod
 
@@ -147,6 +147,15 @@ def test_signatures_without_pods_are_retained_up_to_a_number_of_bytes(labels: in
     alive = [number for number, reference in enumerate(references) if reference() is not None]
     assert 0.9 * retained < len(alive) < 1.1 * retained
     assert alive == list(range(12_000 - len(alive), 12_000))
+
+
+@pytest.mark.parametrize(("size", "retained"), [(10, 7_600), (100_000, 82)], ids=["small specs", "large specs"])
+def test_spec_classes_without_pods_are_retained_up_to_a_number_of_bytes(size: int, retained: int) -> None:
+    """The classes of 400 pods with image names of a megabyte kept 470 MB after the pods were gone."""
+    classes = SpecClassCache()
+    for number in range(12_000 if size == 10 else 200):
+        classes.get(make_pod(spec={"containers": [{"name": "app", "image": f"{number}-{size * 'x'}"}]}).spec)
+    assert 0.9 * retained < len(classes._classes) < 1.1 * retained
 
 
 def test_a_signature_that_is_used_again_is_retained() -> None:

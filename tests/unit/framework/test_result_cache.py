@@ -5,11 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from extender.analysis.pod_placer import PodPlacer
+from extender.app.wiring import make_runtime
 from extender.cache.hypothesis import Hypothesis
+from extender.cycle.decision import ScheduleResult
 from extender.framework.extension_points import DependsOn
 from extender.framework.plugin_runner import PluginRunner
 from extender.framework.result_cache import NodeSet, ResultCache, ResultTable, TableStore
 from tests.build import make_cluster, make_node, make_pod
+from tests.unit.planning.clusters import SETUP
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 RUNNER = PluginRunner()
@@ -150,6 +154,16 @@ def test_a_store_has_at_most_24_576_tables_however_few_nodes_they_have() -> None
         assert 24_192 < len(store._tables) <= 24_576
     store.add(("large",), ResultTable([DependsOn.NODE], make_cluster().snapshot(), (2 << 20) - 2048))
     assert len(store._tables) == 24
+
+
+def test_the_tables_of_a_pod_of_more_than_8_kib_are_not_stored() -> None:
+    """The keys of 400 pods with image names of a megabyte kept 370 MB after the pods were gone."""
+    cache, runtime = make_cluster(make_node("n1"), make_node("n2")), make_runtime()
+    for name, size, stored in (("small", 7 << 10, 2), ("large", 9 << 10, 2)):
+        pod = make_pod(name, spec={"containers": [{"name": "app", "image": size * "x"}]})
+        assert isinstance(PodPlacer(cache, SETUP.profiles, runtime).find_node(pod), ScheduleResult)
+        for tables in (runtime.filter_tables, runtime.score_tables):
+            assert len(tables._store._tables) == stored
 
 
 def test_a_node_set_is_reused_for_an_equal_mask() -> None:
