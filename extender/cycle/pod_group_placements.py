@@ -96,13 +96,25 @@ def generate_placements(
     """Return the placements of the first PlacementGenerate plugin in *parent_placement*, or a rejection.
 
     Without a plugin, the only placement has all nodes of *parent_placement*.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPlacementGeneratePlugins (1.36).
     """
+    runner = attempt.runtime.runner
+    start_time = runner.start_timer()
+    result = _run_placement_generate_plugin(attempt, snapshot, parent_placement)
+    status = result if isinstance(result, Status) else None
+    runner.observe_extension_point(attempt.profile.scheduler_name, "PlacementGenerate", status, start_time)
+    return result
+
+
+def _run_placement_generate_plugin(
+    attempt: GroupAttempt, snapshot: Snapshot, parent_placement: Placement
+) -> tuple[Placement, ...] | Status:
     if not attempt.profile.placement_generate_plugins:
         return (replace(parent_placement, name=""),)
-    plugin = attempt.profile.placement_generate_plugins[0]
-    runner = attempt.runtime.runner
+    plugin, call = attempt.profile.placement_generate_plugins[0], attempt.runtime.runner.call
     try:
-        placements = runner.call(plugin, "PlacementGenerate", plugin.generate_placements, attempt.group, snapshot)
+        placements = call(plugin, "PlacementGenerate", plugin.generate_placements, attempt.group, snapshot)
     except PluginError as exception:
         return exception.status
     if isinstance(placements, Status):
@@ -136,16 +148,33 @@ def _select_placement(
         for decision in feasible_decisions
         for members in (decision.scheduled_members if attempt.group.is_composite else decision.members,)
     ]
-    totals = [0] * len(feasible_decisions)
-    for weighted_plugin in attempt.profile.placement_score_plugins:
-        scores = _score_placements(weighted_plugin, attempt, snapshot, assignments_by_placement)
-        if isinstance(scores, Status):
-            return GroupDecision(scores)
-        totals = [total + score * weighted_plugin.weight for total, score in zip(totals, scores, strict=True)]
+    totals = _run_placement_score_plugins(attempt, snapshot, assignments_by_placement)
+    if isinstance(totals, Status):
+        return GroupDecision(totals)
     best_decisions = [
         decision for decision, total in zip(feasible_decisions, totals, strict=True) if total == max(totals)
     ]
     return best_decisions[0] if len(best_decisions) == 1 else best_decisions[attempt.rng.randrange(len(best_decisions))]
+
+
+def _run_placement_score_plugins(
+    attempt: GroupAttempt, snapshot: Snapshot, assignments_by_placement: Sequence[PodGroupAssignments]
+) -> list[int] | Status:
+    """Return the weighted sum of the scores of each placement, or the error of a plugin.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPlacementScorePlugins (1.36).
+    """
+    runner, profile = attempt.runtime.runner, attempt.profile
+    start_time = runner.start_timer()
+    totals, error = [0] * len(assignments_by_placement), None
+    for weighted_plugin in profile.placement_score_plugins:
+        scores = _score_placements(weighted_plugin, attempt, snapshot, assignments_by_placement)
+        if isinstance(scores, Status):
+            error = scores
+            break
+        totals = [total + score * weighted_plugin.weight for total, score in zip(totals, scores, strict=True)]
+    runner.observe_extension_point(profile.scheduler_name, "PlacementScore", error, start_time)
+    return totals if error is None else error
 
 
 def _score_placements(

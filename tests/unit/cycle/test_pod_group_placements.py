@@ -1,9 +1,11 @@
 """Pod groups on placements: the members share a rack."""
 
+from collections import Counter
+
 import pytest
 
 from extender.app import wiring
-from extender.framework.observer import ObservedEvent
+from extender.framework.observer import ObservedEvent, PluginObserver
 from extender.framework.status import SUCCESS, Code, Status, unschedulable_status
 from tests.event_recorder import EventRecorder
 from tests.unit.cycle.test_pod_group_members import make_gang_cluster, schedule
@@ -57,3 +59,35 @@ def test_placements_and_their_evaluations_are_observed() -> None:
         (ObservedEvent.PLACEMENT_EVALUATION, ("infeasible", "default-scheduler"), None),
         (ObservedEvent.PLACEMENT_EVALUATION, ("feasible", "default-scheduler"), None),
     ]
+
+
+class PlacementPointRecorder(PluginObserver):
+    """Counts the runs of the extension points of placements by their status."""
+
+    def __init__(self) -> None:
+        self.runs: Counter[tuple[str, str, Code]] = Counter()
+
+    def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
+        assert seconds >= 0
+        if point in {"PlacementGenerate", "PlacementScore"}:
+            self.runs[profile, point, code] += 1
+
+
+@pytest.mark.parametrize(
+    ("nodes", "rack", "generated", "has_scores"),
+    [
+        pytest.param(("a1", "a2", "b1", "b2"), "rack", Code.SUCCESS, True, id="two racks fit"),
+        pytest.param(("a1", "a2"), "rack", Code.SUCCESS, False, id="the only rack needs no score"),
+        pytest.param(("a1",), "row", Code.UNSCHEDULABLE, False, id="no placement"),
+    ],
+)
+def test_the_extension_points_of_placements_are_observed(
+    nodes: tuple[str, ...], rack: str, generated: Code, has_scores: bool
+) -> None:
+    """Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPlacementGeneratePlugins,
+    frameworkImpl.RunPlacementScorePlugins (1.36).
+    """
+    recorder = PlacementPointRecorder()
+    schedule(make_gang_cluster(*nodes, rack=rack), "a", "b", runtime=wiring.make_runtime(recorder))
+    score_runs = [("default-scheduler", "PlacementScore", Code.SUCCESS)] if has_scores else []
+    assert recorder.runs == Counter([("default-scheduler", "PlacementGenerate", generated), *score_runs])
