@@ -3,7 +3,7 @@
 Of a live cluster, only these kinds are read. A result has a warning if it depends on a kind that is not recorded.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from extender.api.coscheduling import POD_GROUP_LABEL
@@ -167,6 +167,24 @@ def format_missing_kinds(missing_kinds: Collection[str], unreadable_kinds: Mappi
     if unrecorded_plurals:
         lines.insert(0, f'not recorded: {unrecorded_plurals}; the command "record" records all kinds')
     return lines
+
+
+def describe_missing_kinds(
+    pods: Iterable[Pod],
+    profiles: Mapping[str, Profile],
+    recorded_kinds: Collection[str],
+    unreadable_kinds: Mapping[str, str],
+    *,
+    preempts: bool,
+) -> list[str]:
+    """Return the lines of `format_missing_kinds` for the nodes of *pods*; *preempts* is as in `list_missing_kinds`."""
+    kinds = dict[str, None]()
+    for pod in pods:
+        profile = profiles.get(pod.spec.scheduler_name)
+        if profile is not None:
+            missing = list_missing_kinds(pod, profile, recorded_kinds, unreadable_kinds, scored=True, preempts=preempts)
+            kinds.update(dict.fromkeys(missing))
+    return format_missing_kinds(tuple(kinds), unreadable_kinds)
 
 
 def describe_missing_budgets(recorded_kinds: Collection[str], unreadable_kinds: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from extender.analysis.pending_pods import find_pods, list_pending_pods, list_po
 from extender.analysis.pod_group_outcome import PodGroupSimulator
 from extender.analysis.pod_selection import ALL_PENDING_PODS, PodFinder
 from extender.analysis.recorded_cluster import Recording, load_cache
-from extender.analysis.required_kinds import describe_missing_budgets, format_missing_kinds, list_missing_kinds
+from extender.analysis.required_kinds import describe_missing_budgets, describe_missing_kinds
 from extender.api.kinds.pod import Pod
 from extender.api.scheme import KINDS
 from extender.basics.visible_text import make_value_visible
@@ -305,16 +305,10 @@ class RecordedSource(PageSource):
 
     def describe_missing_kinds(self, keys: Collection[str], *, preempts: bool) -> Sequence[str]:
         """Return a line for the kinds that are not recorded, and for each unreadable kind; see `PageSource`."""
-        recorded_kinds, unreadable_kinds = self._recording.recorded_kinds, self._recording.unreadable_kinds
-        kinds = dict[str, None]()
-        for pod in self.list_pods():
-            profile = self._profiles.get(pod.spec.scheduler_name)
-            if profile is not None and pod.key in keys:
-                missing = list_missing_kinds(
-                    pod, profile, recorded_kinds, unreadable_kinds, scored=True, preempts=preempts
-                )
-                kinds.update(dict.fromkeys(missing))
-        return format_missing_kinds(tuple(kinds), unreadable_kinds)
+        recording, pods = self._recording, (pod for pod in self.list_pods() if pod.key in keys)
+        return describe_missing_kinds(
+            pods, self._profiles, recording.recorded_kinds, recording.unreadable_kinds, preempts=preempts
+        )
 
     def fork_cache(self) -> Cache:
         """Return a copy of the cluster that may be changed. It has the pods of all schedulers."""

@@ -97,7 +97,7 @@ def test_a_recording_gives_the_same_answer_and_has_no_secrets(plane: ControlPlan
     file = tmp_path / "cluster.json"
     recorded = ask(plane, "record", "-o", str(file))
     assert recorded.returncode == 0
-    assert "not recorded: persistentvolumeclaims; grant the verb" in recorded.stderr
+    assert "not readable: persistentvolumeclaims; grant the verb" in recorded.stderr
     text = file.read_text()
     assert json.loads(text)["kubernetesVersion"] == MODULE.version()
     assert "hunter2" not in text
@@ -135,7 +135,7 @@ def test_what_if_and_fits_read_the_live_cluster_and_name_what_they_may_not_list(
     lost = [f"default/placed-{number}" for number in range(0, PODS, NODES)]
     assert sorted(entry["pod"] for entry in values["lost"]) == sorted(lost)
     assert [line.split(";")[0] for line in what_if.stderr.splitlines()] == [
-        "extender: not recorded: persistentvolumeclaims"
+        "extender: not readable: persistentvolumeclaims"
     ]
     (pod,) = make_pods("web", 1)
     (tmp_path / "pod.json").write_text(json.dumps({"apiVersion": "v1", "kind": "Pod", **pod}))

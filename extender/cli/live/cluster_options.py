@@ -136,7 +136,7 @@ def read_cluster(
 def warn_about_unreadable_kinds(recording: Recording) -> None:
     """Print each kind that the user may not list, with the reason, on standard error."""
     for kind, reason in sorted(recording.unreadable_kinds.items()):
-        write_error(f"not recorded: {get_plural(kind)}; {reason}")
+        write_error(f"not readable: {get_plural(kind)}; {reason}")
 
 
 def _read_live_cluster(input_options: InputOptions, options: ClusterOptions, selection: PodSelection | None) -> Cluster:

@@ -12,7 +12,8 @@ from extender.analysis.input.input_errors import InputError, InputErrorLine, Sou
 from extender.analysis.pending_pods import find_pods
 from extender.analysis.pod_selection import PodSelection
 from extender.analysis.recorded_cluster import Recording, read_recording
-from extender.analysis.required_kinds import describe_missing_budgets
+from extender.analysis.required_kinds import describe_missing_budgets, describe_missing_kinds
+from extender.answers.planning import ScenarioOutcome
 from extender.api.defaulting import set_priority
 from extender.api.kinds.disruption import PriorityClass
 from extender.api.kinds.node import Node
@@ -42,6 +43,18 @@ def warn_about_missing_budgets(cluster: Cluster, *, drains_nodes: bool) -> None:
     note = describe_missing_budgets(cluster.recording.recorded_kinds, cluster.recording.unreadable_kinds)
     if drains_nodes and note:
         write_error(note)
+
+
+def warn_about_missing_kinds(cluster: Cluster, outcome: ScenarioOutcome, *, drains_nodes: bool) -> None:
+    """Print each kind that was not read although the nodes of pods in *outcome* depend on it."""
+    recording, profiles = cluster.recording, cluster.setup.profiles
+    keys = {moved_pod.pod for moved_pod in outcome.moved} | {waiting_pod.pod for waiting_pod in outcome.waiting}
+    pods = (item for item in recording.objects if isinstance(item, Pod) and item.key in keys)
+    preempts = bool(outcome.evicted) and not drains_nodes
+    for line in describe_missing_kinds(
+        pods, profiles, recording.recorded_kinds, recording.unreadable_kinds, preempts=preempts
+    ):
+        write_error(line)
 
 
 def read_replicated_pods(files: Iterable[str], cluster: Cluster) -> list[ReplicatedPod]:

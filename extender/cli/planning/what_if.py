@@ -11,7 +11,7 @@ from extender.answers.schema_version import AnswerKind
 from extender.api.defaults import DEFAULT_NAMESPACE
 from extender.cli import options
 from extender.cli.live.cluster_options import ClusterOptions, read_cluster
-from extender.cli.planning.cluster_input import warn_about_missing_budgets
+from extender.cli.planning.cluster_input import warn_about_missing_budgets, warn_about_missing_kinds
 from extender.cli.planning.node_prices import load_prices
 from extender.cli.planning.scenario_input import ScenarioFlags, read_scenario
 from extender.cli.planning.sweep import SweepInput, run_sweep
@@ -100,13 +100,13 @@ def what_if(
         drain, cordon, remove, lose, add, like, nodes, pods, replicas, scale, namespace, taint, label, preempt
     )
     workers = _read_workers(flags, sweep, results, Workers(jobs, scheduler_address))
+    scenario_input = SweepInput(tuple(file or ()), (input_options,), cost_label, prices, seed, verbose)
     if sweep:
-        sweep_input = SweepInput(tuple(file or ()), (input_options,), cost_label, prices, seed, verbose)
-        exit_with(run_sweep(sweep, sweep_input, workers, results=results, output=output), enabled=exit_code)
+        exit_with(run_sweep(sweep, scenario_input, workers, results=results, output=output), enabled=exit_code)
         return
     with redirect_plugin_output():
         cluster, flags = _read_cluster(file, input_options, ClusterOptions(kubeconfig, context, namespace), flags)
-        outcome = _run(cluster, flags, input_options, (cost_label, prices), seed, verbose=verbose)
+        outcome = _run(cluster, flags, scenario_input)
     exit_with(_write(outcome, output), enabled=exit_code)
 
 
@@ -143,25 +143,20 @@ def _read_workers(flags: ScenarioFlags, sweep: str, results: str, workers: Worke
     return workers
 
 
-def _run(
-    cluster: Cluster,
-    flags: ScenarioFlags,
-    input_options: InputOptions,
-    price_flags: tuple[str, str],
-    seed: int,
-    *,
-    verbose: bool,
-) -> ScenarioOutcome:
+def _run(cluster: Cluster, flags: ScenarioFlags, scenario_input: SweepInput) -> ScenarioOutcome:
     """Run the scenario of the flags, and show a progress bar at a terminal."""
-    get_price = load_prices(*price_flags, cluster.recording)
-    scenario = read_scenario(flags, cluster)
+    get_price = load_prices(scenario_input.cost_label, scenario_input.prices, cluster.recording)
+    scenario, (input_options,) = read_scenario(flags, cluster), scenario_input.input_options
     if scenario == Scenario() and not input_options.config and not input_options.emulated_version:
         raise typer.BadParameter("nothing changes; name a change, such as --drain NODE", param_hint="what-if")
-    runner = WhatIfRunner(cluster.cache, cluster.setup.profiles, make_offline_runtime(verbose=verbose), get_price)
+    runtime = make_offline_runtime(verbose=scenario_input.verbose)
+    runner = WhatIfRunner(cluster.cache, cluster.setup.profiles, runtime, get_price)
     try:
         with ProgressBar("pods") as progress_bar:
-            outcome = runner.run(scenario, seed=seed, progress=progress_bar.show)
+            outcome = runner.run(scenario, seed=scenario_input.seed, progress=progress_bar.show)
     except ScenarioError as error:
         raise make_input_error("", *error.errors) from error
     warn_about_missing_budgets(cluster, drains_nodes=bool(scenario.drain))
+    if scenario_input.files:  # the unreadable kinds of a live cluster were named when it was read
+        warn_about_missing_kinds(cluster, outcome, drains_nodes=bool(scenario.drain))
     return outcome

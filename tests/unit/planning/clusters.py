@@ -60,6 +60,10 @@ def budget(name: str, labels: dict[str, str], allowed: int) -> dict[str, Any]:
     }
 
 
+NO_REPLICA_SETS = {"apiVersion": "apps/v1", "kind": "ReplicaSetList", "items": []}
+"""Says that the cluster has no ReplicaSet. Without it, answers about a pod of a ReplicaSet have a note."""
+
+
 def as_list(objects: Iterable[dict[str, Any]]) -> str:
     """Return the text of a List with *objects*."""
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.planning.clusters import ZONE, as_list, budget, node, pod
+from tests.unit.planning.clusters import NO_REPLICA_SETS, ZONE, as_list, budget, node, pod
 
 Run = Callable[..., tuple[int, str, str]]
 CASES: dict[str, tuple[list[str], str]] = {
@@ -97,7 +97,7 @@ def test_a_cluster_without_objects_is_an_error_in(extender: Run, tmp_path: Path,
 
 def test_a_cluster_without_nodes_leaves_all_pods_waiting(extender: Run, tmp_path: Path) -> None:
     file = tmp_path / "c.json"
-    file.write_text(as_list([pod("web"), budget("other", {"app": "other"}, 0)]))
+    file.write_text(as_list([pod("web"), budget("other", {"app": "other"}, 0), NO_REPLICA_SETS]))
     _, out, err = extender("what-if", "-f", str(file), "--scale", "replicaset/web=2")
     assert (err, "no nodes available to schedule pods" in out) == ("", True)
     _, out, err = extender("fits", "-f", str(file), "-p", str(file))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.planning.clusters import ZONE, as_list, budget, node, pod
+from tests.unit.planning.clusters import NO_REPLICA_SETS, ZONE, as_list, budget, node, pod
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -23,6 +23,7 @@ def cluster(tmp_path: Path) -> str:
                 pod("web", "2", on="n1"),
                 pod("one", "1", owner=""),
                 budget("other", {"app": "other"}, 0),
+                NO_REPLICA_SETS,
             ]
         )
     )
@@ -184,7 +185,7 @@ def test_an_empty_cluster_leaves_new_pods_waiting(extender: Run, tmp_path: Path)
 
 
 def test_a_drain_without_recorded_budgets_is_answered_with_a_warning(extender: Run, tmp_path: Path) -> None:
-    (tmp_path / "c.json").write_text(as_list([node("n1"), node("n2"), pod("web", on="n1")]))
+    (tmp_path / "c.json").write_text(as_list([node("n1"), node("n2"), pod("web", on="n1"), NO_REPLICA_SETS]))
     status, out, err = extender("what-if", "-f", str(tmp_path / "c.json"), "--drain", "n1")
     assert (status, out.splitlines()[0]) == (0, "1 pod moves.")
     assert err == (
@@ -192,6 +193,19 @@ def test_a_drain_without_recorded_budgets_is_answered_with_a_warning(extender: R
         'the command "record" records all kinds\n'
     )
     assert extender("what-if", "-f", str(tmp_path / "c.json"), "--remove", "n1")[2] == ""
+
+
+@pytest.mark.parametrize("flags", [("--drain", "n1"), ("--remove", "n1")], ids=["a drain", "a lost node"])
+def test_the_kinds_of_the_claims_that_were_not_read_are_named(
+    extender: Run, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    """Otherwise the claim of the pod that waits would seem not to exist."""
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}
+    objects = [node("n1"), node("n2"), pod("db", on="n1", volumes=[volume]), budget("b", {}, 0), NO_REPLICA_SETS]
+    (tmp_path / "c.json").write_text(as_list(objects))
+    _, out, err = extender("what-if", "-f", str(tmp_path / "c.json"), *flags)
+    assert 'persistentvolumeclaim "c" not found' in out
+    assert err.startswith("extender: not recorded: persistentvolumeclaims, persistentvolumes, storageclasses; ")
 
 
 def test_a_sweep_needs_a_recording(extender: Run, tmp_path: Path) -> None:
