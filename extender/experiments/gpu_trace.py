@@ -12,7 +12,7 @@ from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
-from extender.plugins.gpu_share.gpu_request import GPU_COUNT, MILLI_PER_GPU, get_gpu_request
+from extender.plugins.gpu_share.gpu_request import GPU_COUNT, GPU_MILLI, MILLI_PER_GPU, get_gpu_request
 from extender.plugins.gpu_share.target_workload import TargetPod, make_target_pod, merge_pods
 
 _DEMAND: Final = 1.3
@@ -60,7 +60,7 @@ def make_trace(recording: Recording) -> Trace:
     """Make a trace of the nodes with GPUs and of the pending pods of *recording*.
 
     Raises:
-        TraceError: there is no node with GPUs, no pod with GPUs, or a pod with an invalid request.
+        TraceError: there is no node with GPUs, no pod with GPUs, or invalid amounts of GPUs.
     """
     cache = Cache()
     for obj in sorted((obj for obj in recording.objects if isinstance(obj, Node)), key=lambda node: node.metadata.name):
@@ -71,6 +71,13 @@ def make_trace(recording: Recording) -> Trace:
     nodes = tuple(node for node, count in zip(snapshot.nodes, gpu_counts, strict=True) if count)
     if not nodes:
         raise TraceError(f"no node has the allocatable resource {GPU_COUNT}")
+    gpu_milli_of_nodes = snapshot.view().allocatable(resources.intern(GPU_MILLI)).tolist()
+    for node, count, milli in zip(snapshot.nodes, gpu_counts, gpu_milli_of_nodes, strict=True):
+        if count and milli != MILLI_PER_GPU * count:
+            raise TraceError(
+                f"node {node.metadata.name}: {GPU_COUNT} is {count}, but {GPU_MILLI} is {milli}; "
+                f"want {MILLI_PER_GPU * count}, {MILLI_PER_GPU} for each GPU"
+            )
     pods = sorted(
         (obj for obj in recording.objects if isinstance(obj, Pod) and not obj.spec.node_name), key=lambda pod: pod.key
     )
