@@ -120,7 +120,8 @@ class _Commands(TyperGroup):
             error.message = error.message.removeprefix("Value error, ")  # added by a library below Typer
             if error.ctx is not None and error.param_hint == error.ctx.info_name:
                 error.ctx.fail(error.message)  # the error of a whole command; no value is invalid
-            if error.param is not None and error.param.name == "output" and "'json'" in error.message:
+            allowed_values = error.message.partition(" is not one of ")[2]
+            if error.param is not None and error.param.name == "output" and "'json'" in allowed_values:
                 error.message = f"{error.message.rstrip('.')}; {_import_kubectl_options().OUTPUT_ADVICE}"
             raise
         except typer.TyperException as error:

@@ -47,4 +47,6 @@ def test_a_selection_of_pods_is_refused_by_a_command_about_all_of_them(extender:
 def test_another_option_and_another_format_have_no_such_advice(extender: Command) -> None:
     assert find_advice("--colour") == ""
     assert "No such option: --names (Possible options: --all-namespaces, " in extender("explain", "--names")[2]
-    assert extender("experiment", "-o", "xml")[2].endswith("'xml' is not one of 'table', 'jsonl', 'csv'.\n")
+    for form in ("xml", "json"):
+        message = f"'{form}' is not one of 'table', 'jsonl', 'csv'.\n"
+        assert extender("experiment", "-o", form)[2].endswith(message)
