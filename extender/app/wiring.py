@@ -120,7 +120,8 @@ def build_setup(
     warning = get_limit_variable_error() if plugin_names & _PLUGINS_WITH_LIMIT_VARIABLE else None
     for profile in full_configuration.profiles:
         enabled_plugins = profile_set.profiles[profile.scheduler_name].plugins
-        warnings += list_unused_args(profile, enabled_plugins, registry)
+        without_args = {name for name, plugin in enabled_plugins.items() if getattr(plugin, "options", None) is None}
+        warnings += list_unused_args(profile, enabled_plugins, registry, without_args)
     all_warnings = (*map(str, plugin_errors), *warnings, *filter(None, (warning,)))
     return SchedulerSetup(full_configuration, profile_set, gates, all_warnings)
 

@@ -240,18 +240,26 @@ def _disables_all(plugin_set: PluginSet) -> bool:
     return any(plugin.name == "*" for plugin in plugin_set.disabled)
 
 
-def list_unused_args(profile: Profile, enabled_plugins: Collection[str], known_plugins: Collection[str]) -> list[str]:
-    """Return one sentence for each plugin with arguments in *profile* that is not one of *enabled_plugins*.
+def list_unused_args(
+    profile: Profile,
+    enabled_plugins: Collection[str],
+    known_plugins: Collection[str],
+    plugins_without_args: Collection[str] = (),
+) -> list[str]:
+    """Return one sentence for each plugin of *profile* whose arguments have no effect.
 
-    *known_plugins* are the built-in and installed plugins. kube-scheduler ignores such arguments silently.
+    Such a plugin is not one of *enabled_plugins*, or one of *plugins_without_args*. *known_plugins* are the built-in
+    and installed plugins. kube-scheduler ignores such arguments silently.
 
     Source: pkg/scheduler/framework/runtime/framework.go, NewFramework (1.36).
     """
     sentences = []
-    for name in profile.plugin_config:
-        if name in enabled_plugins:
-            continue
+    for name, args in profile.plugin_config.items():
         path = profile.args_paths.get(name, f"{profile.path}.pluginConfig[{name}].args")
+        if name in enabled_plugins:
+            if name in plugins_without_args and args.keys() - {"kind", "apiVersion"}:
+                sentences.append(f'{path}: no effect: plugin "{name}" has no arguments')
+            continue
         suggestion = "" if name in known_plugins else did_you_mean(name, enabled_plugins)
         sentences.append(f'{path}: no effect: the profile does not enable plugin "{name}"{suggestion}')
     return sentences

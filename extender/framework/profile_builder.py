@@ -142,7 +142,7 @@ class _ProfileBuilder:
             options_type = getattr(plugin, "options", None)
             if options_type is None:
                 unknown_args = sorted(set(raw) - {"kind", "apiVersion"})
-                if unknown_args:
+                if unknown_args and name not in IN_TREE_PLUGINS:  # kube-scheduler ignores those of in-tree plugins
                     self.errors.append(FieldError(path, f"{name} takes no arguments, got {', '.join(unknown_args)}"))
                 continue
             self.options[name] = self._decode(name, options_type, raw, path)

@@ -356,6 +356,14 @@ def test_a_plugin_that_is_not_enabled_is_named() -> None:
     assert list_warnings({"multiPoint": {"enabled": [{"name": "GpuShare"}]}}, "GpuShare") == ()
 
 
+def test_arguments_of_an_in_tree_plugin_without_arguments_are_a_warning() -> None:
+    """Source: kube-scheduler/config/v1/types.go, PluginConfig.decodeNestedObjects (1.36)."""
+    profile = {"pluginConfig": [{"name": "NodeName", "args": {"x": 1}}, {"name": "NodePorts", "args": {}}]}
+    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    setup = build_setup_from_document({**document, "profiles": [profile]}, "scheduler.yaml")
+    assert setup.warnings == ('profiles[0].pluginConfig[0].args: no effect: plugin "NodeName" has no arguments',)
+
+
 def test_a_disabled_plugin_is_named() -> None:
     disabled = {"multiPoint": {"disabled": [{"name": "NodeAffinity"}]}}
     want = 'profiles[0].pluginConfig[0].args: no effect: the profile does not enable plugin "NodeAffinity"'

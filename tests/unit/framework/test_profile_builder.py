@@ -90,7 +90,7 @@ def test_all_errors_of_a_configuration_are_reported_at_once() -> None:
             {
                 "plugins": {"filter": enabled("NodeNam")},
                 "pluginConfig": [
-                    {"name": "NodeName", "args": {"x": 1}},
+                    {"name": "CheckNodeCondition", "args": {"x": 1}},
                     {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 101}},
                 ],
             }
@@ -100,8 +100,8 @@ def test_all_errors_of_a_configuration_are_reported_at_once() -> None:
         wiring.build_setup_from_document(document, "f")
     assert [str(error) for error in caught.value.errors] == [
         'profiles[0].plugins.filter.enabled: FilterPlugin "NodeNam" does not exist; did you mean "NodeName"?',
+        "profiles[0].pluginConfig[0].args: CheckNodeCondition takes no arguments, got x",
         "profiles[0].pluginConfig[1].args.hardPodAffinityWeight: Invalid value: 101: not in valid range [0, 100]",
-        "profiles[0].pluginConfig[0].args: NodeName takes no arguments, got x",
     ]
 
 
