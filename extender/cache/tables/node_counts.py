@@ -133,11 +133,14 @@ def sum_by_domain(weighted_counts: Iterable[tuple[str, NodeCounts, int]], nodes:
 
     *weighted_counts* has the topology key, the counts and the weight of each summand. A key is left out if none of its
     counted pods is on a node with this label. Counts of few nodes are added in one step for each key, because a few
-    pods may have 100,000 affinity terms that match every pod. Do not modify the result.
+    pods may have 100,000 affinity terms that match every pod, and thousands of topology keys that no node has. Do not
+    modify the result.
     """
     sums: dict[str, IntArray] = {}
     sparse: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for key, counts, weight in weighted_counts:
+        if not nodes.may_have_label(key):
+            continue
         if isinstance(counts.row_counts, dict):
             rows, amounts = sparse[key]
             rows += counts.row_counts

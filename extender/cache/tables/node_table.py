@@ -293,10 +293,14 @@ class NodeTable:
             column = self._get_writable_label_column(key)
             column[row], column[last_row] = column[last_row], ABSENT
 
+    def may_have_label(self, key: str) -> bool:
+        """Return whether a node has the label *key*, or perhaps an earlier node had it."""
+        return key in self._label_keys or key in self._label_columns
+
     def get_label_column(self, key: str) -> NDArray[np.int64]:
         """Return the column of node label *key* with spare rows: ids of its label values, or `ABSENT`."""
         column = self._label_columns.get(key)
-        if column is None and key not in self._label_keys:
+        if column is None and not self.may_have_label(key):
             # The rules of one pod may name a thousand labels that no node has.
             if len(self._absent_column) < self.columns.capacity:
                 self._absent_column = np.full(self.columns.capacity, ABSENT, dtype=np.int64)

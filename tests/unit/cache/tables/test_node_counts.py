@@ -64,6 +64,9 @@ def test_the_counts_of_few_nodes_are_added_in_one_step_for_each_key(monkeypatch:
     total = sum_by_domain((("zone", few({number % 2: 1}), 1) for number in range(100)), nodes)
     assert total["zone"].tolist() == [50, 50]
     assert read_keys == ["zone"]
+    # The terms of a few pods may have thousands of keys that no node has. Each took a step of its own.
+    sum_by_domain((("rack", few({0: 1}), 1), ("zone", few({0: 1}), 1)), nodes)
+    assert read_keys == ["zone", "zone"]
 
 
 @pytest.mark.parametrize(
