@@ -272,7 +272,8 @@ DIFFERENCES = """## Differences
   scheduled; its event names the limit.
 - Pods add at most 256 names of resources to those of the nodes. The message of a pod with further resources, which no
   node has, says `Insufficient other resources` instead of their names.
-- The client of the API server uses JSON, not protobuf.
+- The client of the API server uses JSON, not protobuf. Its user agent starts with `extender/`, and `managedFields` name
+  the manager `extender`.
 - If the response to a claim's allocation is lost, the allocation is written again until its outcome is known. Until
   then no other claim gets the devices. kube-scheduler frees the devices at once, and may allocate them twice.
 - There are no `go_*` metrics and no profiling endpoints; their flags are accepted. There are no `informer_*` metrics.
