@@ -56,7 +56,7 @@ class Question:
     def is_empty(self) -> bool:
         """Whether nothing changes."""
         changes = self.drain, self.remove, self.lose, self.add, self.like, self.workload, self.replicas
-        return not any((*changes, self.strategy, self.preempt))
+        return not any((*changes, self.strategy, self.config, self.preempt))
 
     def format_query(self) -> str:
         """Return the question as the query of an address."""
@@ -88,6 +88,8 @@ def make_scenario(question: Question) -> Scenario:
         errors.append(f"Configuration: {question.strategy!r} is unknown; choose one from the list")
     if question.strategy == OWN_CONFIGURATION and not question.config:
         errors.append("Configuration: enter a KubeSchedulerConfiguration, or choose another one from the list")
+    if question.strategy != OWN_CONFIGURATION and question.config:
+        errors.append('Configuration: choose "the configuration below" to schedule with the entered one, or clear it')
     if len(question.config) > _MAX_TEXT:
         errors.append(f"Configuration: has {len(question.config)} characters; at most {_MAX_TEXT} are allowed here")
     if errors:

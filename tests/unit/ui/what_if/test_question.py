@@ -60,6 +60,7 @@ def test_the_fields_become_a_command_line() -> None:
         ({"replicas": "3"}, "Scale: ''; want KIND/NAMESPACE/NAME"),
         ({"drain": "n " * 201}, "Drain nodes: has 201 entries; at most 200"),
         ({"strategy": "other"}, "Configuration: 'other' is unknown"),
+        ({"config": "kind: x"}, 'Configuration: choose "the configuration below" to schedule with the entered one'),
         ({"strategy": "own"}, "Configuration: enter a KubeSchedulerConfiguration"),
         ({"strategy": "own", "config": "x" * 20_001}, "Configuration: has 20001 characters; at most 20000"),
     ],
@@ -76,7 +77,7 @@ def test_the_address_has_the_fields_that_are_not_empty() -> None:
     assert question == Question(drain="n1", preempt="on")
     assert question.format_query() == "drain=n1&preempt=on"
     assert not question.is_empty
-    assert read_question({"config": "kind: x"}).is_empty
+    assert not read_question({"config": "kind: x"}).is_empty  # the error says that it is not chosen
 
 
 def test_a_strategy_becomes_a_configuration_of_all_profiles() -> None:
