@@ -11,6 +11,7 @@ import shutil
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 from extender.config import durations
@@ -152,8 +153,10 @@ class ParsedFlags:
         return self.values[name]
 
 
-def parse(words: Sequence[str], flags: Mapping[str, Flag]) -> ParsedFlags:
-    """Parse a command line.
+def parse(
+    words: Sequence[str], flags: Mapping[str, Flag], removed_flags: Mapping[str, str] = MappingProxyType({})
+) -> ParsedFlags:
+    """Parse a command line. *removed_flags* has the advice for the flags of old releases, by name.
 
     Raises:
         FlagError: a flag is unknown, lacks its argument, or has an invalid argument.
@@ -167,7 +170,7 @@ def parse(words: Sequence[str], flags: Mapping[str, Flag]) -> ParsedFlags:
             parsed_flags.arguments += remaining_words
             break
         if word.startswith("--"):
-            _parse_long_flag(word, remaining_words, flags, parsed_flags)
+            _parse_long_flag(word, remaining_words, flags, parsed_flags, removed_flags)
         elif word.startswith("-") and len(word) > 1:
             _parse_short_flags(word, remaining_words, flags_by_letter, parsed_flags)
         else:
@@ -176,7 +179,11 @@ def parse(words: Sequence[str], flags: Mapping[str, Flag]) -> ParsedFlags:
 
 
 def _parse_long_flag(
-    word: str, remaining_words: list[str], flags: Mapping[str, Flag], parsed_flags: ParsedFlags
+    word: str,
+    remaining_words: list[str],
+    flags: Mapping[str, Flag],
+    parsed_flags: ParsedFlags,
+    removed_flags: Mapping[str, str],
 ) -> None:
     written_name, separator, text = word[2:].partition("=")
     name = written_name.replace("_", "-")
@@ -184,7 +191,8 @@ def _parse_long_flag(
     if not name or name[0] in "-=":
         raise FlagError(f"bad flag syntax: {word}")
     if flag is None:
-        suggestion = did_you_mean(name, flags).replace('"', '"--', 1)
+        advice = removed_flags.get(name)
+        suggestion = f"; {advice}" if advice else did_you_mean(name, flags).replace('"', '"--', 1)
         raise FlagError(f"unknown flag: --{written_name}{suggestion}")
     _set_value(flag, text if separator else _take_argument(flag, remaining_words, f"--{written_name}"), parsed_flags)
 

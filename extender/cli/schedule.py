@@ -18,7 +18,7 @@ from extender.app.schedule import run
 from extender.app.startup import StartError, check_open_file_limit
 from extender.cli.live.replaced_file import open_replaced_file
 from extender.cli.pflag import Flag, format_help, parse
-from extender.cli.schedule_flags import FLAGS, GROUPS
+from extender.cli.schedule_flags import FLAGS, GROUPS, REMOVED_FLAGS
 from extender.cli.schedule_options import make_schedule_options
 from extender.cli.terminal import report_failure, write_error
 from extender.client.errors import ApiError
@@ -86,7 +86,7 @@ def run_command(arguments: Sequence[str], start: Callable[[ScheduleOptions], Cor
     """Run the command line and return the exit status; every error is one line on standard error."""
     log_format = "text"
     try:
-        parsed_flags = parse(arguments, FLAGS)
+        parsed_flags = parse(arguments, FLAGS, REMOVED_FLAGS)
         log_format = parsed_flags["logging-format"]
         if parsed_flags["help"]:
             sys.stdout.write(format_help(_USAGE, _DESCRIPTION, GROUPS, _EPILOG))

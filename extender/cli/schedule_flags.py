@@ -157,3 +157,23 @@ GROUPS: Final[Mapping[str, tuple[Flag, ...]]] = {
 
 FLAGS: Final[Mapping[str, Flag]] = {flag.name: flag for flags in GROUPS.values() for flag in flags}
 """The flags by name."""
+
+_POLICY_FILE = "--config reads the file of a Policy or its ConfigMap too"
+_NO_TLS = "there is no port without TLS; --bind-address and --secure-port serve HTTPS"
+
+REMOVED_FLAGS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("policy-config-file", "policy-configmap", "policy-configmap-namespace", "use-legacy-policy-config"),
+        _POLICY_FILE,
+    ),
+    **dict.fromkeys(("address", "port"), _NO_TLS),
+    "algorithm-provider": "write a KubeSchedulerConfiguration with the plugins, for --config",
+    "hard-pod-affinity-symmetric-weight": "set hardPodAffinityWeight in the arguments of InterPodAffinity, in --config",
+    "lock-object-name": "use --leader-elect-resource-name",
+    "lock-object-namespace": "use --leader-elect-resource-namespace",
+    "scheduler-name": "set schedulerName of the profile in --config",
+}
+"""What to use in place of kube-scheduler's flags of releases up to 1.23, which it has removed.
+
+Source: cmd/kube-scheduler/app/options/deprecated.go, DeprecatedOptions.AddFlags (1.22).
+"""

@@ -22,6 +22,14 @@ async def _never(_: ScheduleOptions) -> int:
     ("words", "line"),
     [
         ("--nope", "unknown flag: --nope"),
+        (
+            "--policy_config_file=p",
+            "unknown flag: --policy_config_file; --config reads the file of a Policy or its ConfigMap too",
+        ),
+        (
+            "--port=0",
+            "unknown flag: --port; there is no port without TLS; --bind-address and --secure-port serve HTTPS",
+        ),
         ("--config=missing.yaml", "missing.yaml: no such file; check the path, or write - to read standard input"),
         ("--feature-gates=Nope=true", "--feature-gates: unrecognized feature gate: Nope"),
         ("--version=v9", 'invalid argument "v9" for "--version" flag: want --version or --version=raw'),
