@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable
 from time import perf_counter
 from typing import Final, TypeVar
 
-from extender.event_loop.turn_budget import begin_step, wait_for_turn
+from extender.event_loop.turn_budget import begin_step, compute_pause, wait_for_turn
 
 T = TypeVar("T")
 
@@ -30,8 +30,8 @@ async def let_other_tasks_run(count: int) -> None:
     """
     if count >= LARGE_COUNT:
         await _run_other_tasks()
-    elif begin_step() >= MAX_BLOCKING_SECONDS:
-        await asyncio.sleep(0)
+    elif (seconds := begin_step()) >= MAX_BLOCKING_SECONDS:
+        await asyncio.sleep(compute_pause(seconds))
         begin_step()
 
 

@@ -16,7 +16,7 @@ from extender.cycle import binding_cycle
 from extender.cycle.decision import AttemptFailure, ScheduleFailure, ScheduleResult
 from extender.cycle.pre_filter import find_size_error
 from extender.cycle.scheduling_cycle import schedule_pod
-from extender.event_loop.turn_budget import wait_for_turn
+from extender.event_loop.turn_budget import compute_pause, wait_for_turn
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
 from extender.framework.status import Status, error_status
@@ -45,13 +45,6 @@ PriorityQueue.flushUnschedulablePodsLeftover (1.36).
 
 _MIN_WAIT_SECONDS = 0.001
 """Shortest wait for a flush. A timer may fire a moment early, and the loop must not turn until the clock has moved."""
-
-_LONG_ATTEMPT_SECONDS, _PAUSE_SHARE, _MAX_PAUSE_SECONDS = 1.0, 0.1, 1.0
-"""Duration of an attempt after which the loop pauses, the pause as a share of the duration, and the longest pause.
-
-An attempt may block the event loop, up to the `filterTimeout` of DynamicResources, which is the deadline for a renewal
-of the lease, too. So the handshake of a health probe and the renewal of the lease must end in the pause.
-"""
 
 
 class Scheduler(EventHandler):
@@ -83,9 +76,7 @@ class Scheduler(EventHandler):
                 if now >= self._next_backoff_flush:
                     self.run_periodic_tasks()
                 # Watches, probes, and the bindings of resumed pods run now.
-                seconds = now - start
-                pause = min(seconds * _PAUSE_SHARE, _MAX_PAUSE_SECONDS) if seconds >= _LONG_ATTEMPT_SECONDS else 0
-                await asyncio.sleep(pause)
+                await asyncio.sleep(compute_pause(now - start))
                 await wait_for_turn()
                 start = self._context.clock.monotonic()
             seconds_to_flush = self._next_backoff_flush - self._context.clock.monotonic()

@@ -51,3 +51,30 @@ def test_other_tasks_run_after_10_ms_between_the_members_of_a_group(
         *("schedule", "schedule", "other task"),
         *("schedule", "bind", "bind", "bind"),
     ]
+
+
+def test_requests_complete_after_a_member_of_a_second(turn_clock: TurnClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A renewal of the lease takes several turns: it failed if the members of a group took ten seconds each."""
+    harness = SchedulerHarness(make_node("n1"), make_pod_group(min_count=2), profile=make_profile(*GANG_GATES))
+    harness.create(*members("ab"))
+    order: list[str] = []
+    schedule = pod_groups.schedule_without_extenders
+
+    def schedule_slowly(*args: Any) -> Any:
+        order.append("schedule")
+        turn_clock.seconds += 1.0
+        return schedule(*args)
+
+    monkeypatch.setattr(pod_groups, "schedule_without_extenders", schedule_slowly)
+
+    async def run_request() -> None:
+        await asyncio.sleep(0.05)
+        order.append("response")
+
+    async def main() -> None:
+        request = asyncio.create_task(run_request())
+        await harness.scheduler.schedule_one()
+        await asyncio.gather(request, *harness.context.tasks)
+
+    asyncio.run(main())
+    assert order == ["schedule", "response", "schedule"]
