@@ -260,7 +260,12 @@ def run_pre_bind_plugin(
         return result
     if result.is_rejected:
         return result.with_plugin(plugin.name)
-    return PluginError(plugin.name, "PreBind", result.message).status
+    return PluginError(plugin.name, "PreBind", _describe_status(result)).status
+
+
+def _describe_status(status: Status) -> str:
+    """Return the reasons of *status*, or that a plan was wanted in place of a status without a reason."""
+    return status.message or f"returned the status {status.code.label} without a reason, want an ApiPlan"
 
 
 def run_bind_plugins(
@@ -282,7 +287,7 @@ def run_bind_plugins(
             continue
         if result.is_rejected:
             return result.with_plugin(plugin.name)
-        return PluginError(plugin.name, "Bind", result.message).status
+        return PluginError(plugin.name, "Bind", _describe_status(result)).status
     return Status(Code.SKIP, ("every Bind plugin returned the status Skip, so none binds the pod",))
 
 

@@ -20,7 +20,7 @@ from extender.framework.events import (
     QueueingHintFunction,
 )
 from extender.framework.extension_points import EnqueueExtensions, Filter, Permit, PreEnqueue, PreFilter, Reserve
-from extender.framework.plugin_errors import format_exception, plugin_exceptions
+from extender.framework.plugin_errors import describe_value, format_exception, plugin_exceptions
 from extender.framework.profiles import Profile
 from extender.queueing.queued_entities import QueuedPodInfo
 from extender.queueing.unschedulable_entities import PodRejection
@@ -269,6 +269,8 @@ class QueueingHints:
         if registered_event.hint is not None:
             try:
                 hint = self._get_or_compute_hint(registered_event, registered_event.hint, pod.pod_info, event)
+                if type(hint) is not QueueingHint:
+                    raise ValueError(f"returned {describe_value(hint)}, want QueueingHint.QUEUE or QueueingHint.SKIP")
                 outcome = hint.value
             except plugin_exceptions() as error:  # as in kube-scheduler, a failed hint requeues the pod
                 self._log_first_failure(plugin, registered_event.hint, error)

@@ -12,7 +12,7 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.extension_points import ALLOW, PermitResult, PreBindPreFlightResult
 from extender.framework.profiles import Profile
-from extender.framework.status import Code, Status
+from extender.framework.status import SUCCESS, Code, Status
 from tests.build import make_cluster, make_node, make_pod
 from tests.unit.cycle.fakes import make_profile
 from tests.unit.scheduler.builders import SchedulerHarness
@@ -20,6 +20,7 @@ from tests.unit.scheduler.builders import SchedulerHarness
 CLUSTER = make_cluster(make_node("n1")).snapshot()
 POD = CLUSTER.make_pod_info(make_pod("web"))
 WRITE = ApiPlan((ApiCall("bind", "Pod", "default", "web", {}, "binding"),))
+NO_PLAN = "returned the status Success without a reason, want an ApiPlan"
 SKIP, NO = Status(Code.SKIP), Status(Code.UNSCHEDULABLE, ("no",))
 
 
@@ -202,7 +203,7 @@ def test_a_result_of_pre_bind_or_permit_of_another_type_is_an_error_of_the_plugi
         ([WRITE, NO], WRITE),
         ([SKIP, NO], Status(Code.UNSCHEDULABLE, ("no",), "P1")),
         ([SKIP], Status(Code.SKIP, ("every Bind plugin returned the status Skip, so none binds the pod",))),
-        ([Status(Code.ERROR)], Status(Code.ERROR, ('running Bind plugin "P0": its status has no reason',), "P0")),
+        ([SUCCESS], Status(Code.ERROR, (f'running Bind plugin "P0": {NO_PLAN}',), "P0")),
         ([ValueError("down")], Status(Code.ERROR, ('running Bind plugin "P0": ValueError: down',), "P0")),
         ([None], Status(Code.ERROR, ('running Bind plugin "P0": returned None, want ApiPlan or Status',), "P0")),
     ],
@@ -211,7 +212,7 @@ def test_a_result_of_pre_bind_or_permit_of_another_type_is_an_error_of_the_plugi
         "nobody is asked after it",
         "a rejection is final",
         "all skip",
-        "an error without a reason has a text",
+        "a success that binds nothing is an error",
         "a fault is an error",
         "no result is an error",
     ],

@@ -143,6 +143,21 @@ def test_the_first_failure_of_the_hints_of_a_plugin_is_logged(caplog: pytest.Log
     ]
 
 
+@pytest.mark.parametrize("result", [True, None], ids=["a bool", "nothing"])
+def test_a_result_that_is_no_hint_requeues_the_pod_and_is_described(
+    result: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin = NodeAddPlugin("NodeAdd")
+    plugin.hint = lambda pod, event: result
+    hints = QueueingHints({"default-scheduler": make_profile(plugin)})
+    assert hints.is_pod_worth_requeuing(make_queued_pod("NodeAdd"), NODE_ADD) is AFTER_BACKOFF
+    described = "None" if result is None else "bool True"
+    assert caplog.messages == [
+        f'running a queueing hint of plugin "NodeAdd": returned {described}, '
+        "want QueueingHint.QUEUE or QueueingHint.SKIP; a hint that fails requeues the pod"
+    ]
+
+
 def test_a_hint_that_exits_requeues_the_pod() -> None:
     plugin = NodeAddPlugin("NodeAdd")
     plugin.hint = lambda pod, event: sys.exit(3)
