@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import logging
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ from extender.cli.terminal import write_error
 from extender.client.errors import ApiError
 from extender.demo.runner import DemoOptions, SchedulerEndedError, run_demo
 from extender.demo.scenario import MAX_PODS_PER_NODE, DemoSize
+from extender.logs.klog import LoggingOptions, configure_logging
 
 _EPILOG: Final = """\b
 Examples:
@@ -90,6 +92,8 @@ def demo(
     if no_browser and not ui:
         raise typer.BadParameter("needs --ui", param_hint="--no-browser")
     console = _PipeSafeConsole(file=sys.stdout)
+    configure_logging(LoggingOptions())
+    logging.getLogger().setLevel(logging.WARNING)  # the console shows the rest
     try:
         with redirect_plugin_output():
             setup = _load_setup_without_rate_limit(config)
