@@ -18,7 +18,12 @@ from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cli.mcp.answer_pages import QuestionError
 from extender.cli.mcp.loaded_cluster import LoadedCluster
-from extender.cli.planning.cluster_input import find_target_pods, group_replicated_pods, select_pods
+from extender.cli.planning.cluster_input import (
+    describe_kinds_of_outcome,
+    find_target_pods,
+    group_replicated_pods,
+    select_pods,
+)
 from extender.cli.planning.scenario_input import ScenarioFlags, copy_new_pods, read_scenario
 from extender.config.documents import dump_yaml
 from extender.planning.fits import count_fitting_copies, format_fit, format_fit_table
@@ -114,7 +119,8 @@ def answer_what_if(loaded: LoadedCluster, flags: ScenarioFlags, manifest: str, *
     if replace(scenario, preempt=False) == Scenario():
         raise QuestionError('nothing changes; name a change, such as drain=["node-1"]')
     outcome = runner.run(scenario, progress=_make_time_check(loaded))
-    note = _make_budget_note(loaded) if scenario.drain else ""
+    lines = describe_kinds_of_outcome(loaded.recording, loaded.profiles, outcome, drains_nodes=bool(scenario.drain))
+    note = "".join(f"# {line}\n" for line in lines) + (_make_budget_note(loaded) if scenario.drain else "")
     if full:
         return note + dump_yaml(make_answer(AnswerKind.WHAT_IF, make_what_if_values(outcome)))
     return note + format_what_if(outcome)

@@ -23,6 +23,7 @@ from extender.cache.pod_groups import get_pod_group_key
 from extender.cli.recording_options import Cluster
 from extender.cli.terminal import write_error
 from extender.config.did_you_mean import did_you_mean
+from extender.framework.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +46,16 @@ def warn_about_missing_budgets(cluster: Cluster, *, drains_nodes: bool) -> None:
         write_error(note)
 
 
-def warn_about_missing_kinds(cluster: Cluster, outcome: ScenarioOutcome, *, drains_nodes: bool) -> None:
-    """Print each kind that was not read although the nodes of pods in *outcome* depend on it."""
-    recording, profiles = cluster.recording, cluster.setup.profiles
+def describe_kinds_of_outcome(
+    recording: Recording, profiles: Mapping[str, Profile], outcome: ScenarioOutcome, *, drains_nodes: bool
+) -> list[str]:
+    """Return a line for each kind that was not read although the nodes of pods in *outcome* depend on it."""
     keys = {moved_pod.pod for moved_pod in outcome.moved} | {waiting_pod.pod for waiting_pod in outcome.waiting}
     pods = (item for item in recording.objects if isinstance(item, Pod) and item.key in keys)
     preempts = bool(outcome.evicted) and not drains_nodes
-    for line in describe_missing_kinds(
+    return describe_missing_kinds(
         pods, profiles, recording.recorded_kinds, recording.unreadable_kinds, preempts=preempts
-    ):
-        write_error(line)
+    )
 
 
 def read_replicated_pods(files: Iterable[str], cluster: Cluster) -> list[ReplicatedPod]:

@@ -11,7 +11,7 @@ from extender.answers.schema_version import AnswerKind
 from extender.api.defaults import DEFAULT_NAMESPACE
 from extender.cli import options
 from extender.cli.live.cluster_options import ClusterOptions, read_cluster
-from extender.cli.planning.cluster_input import warn_about_missing_budgets, warn_about_missing_kinds
+from extender.cli.planning.cluster_input import describe_kinds_of_outcome, warn_about_missing_budgets
 from extender.cli.planning.node_prices import load_prices
 from extender.cli.planning.scenario_input import ScenarioFlags, read_scenario
 from extender.cli.planning.sweep import SweepInput, run_sweep
@@ -23,7 +23,7 @@ from extender.cli.recording_options import (
     redirect_plugin_output,
     write_answer,
 )
-from extender.cli.terminal import FITS, WAITS, ProgressBar, exit_with
+from extender.cli.terminal import FITS, WAITS, ProgressBar, exit_with, write_error
 from extender.planning.scenario import Scenario, ScenarioError
 from extender.planning.what_if import WhatIfRunner
 from extender.planning.what_if_report import format_what_if, make_what_if_values
@@ -158,5 +158,7 @@ def _run(cluster: Cluster, flags: ScenarioFlags, scenario_input: SweepInput) -> 
         raise make_input_error("", *error.errors) from error
     warn_about_missing_budgets(cluster, drains_nodes=bool(scenario.drain))
     if scenario_input.files:  # the unreadable kinds of a live cluster were named when it was read
-        warn_about_missing_kinds(cluster, outcome, drains_nodes=bool(scenario.drain))
+        profiles, drains_nodes = cluster.setup.profiles, bool(scenario.drain)
+        for line in describe_kinds_of_outcome(cluster.recording, profiles, outcome, drains_nodes=drains_nodes):
+            write_error(line)
     return outcome

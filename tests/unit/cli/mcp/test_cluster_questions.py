@@ -20,7 +20,7 @@ from extender.cli.mcp.cluster_questions import (
 from extender.cli.mcp.loaded_cluster import LoadedCluster
 from extender.cli.planning.scenario_input import ScenarioFlags
 from extender.cli.recording_options import Cluster
-from tests.unit.planning.clusters import as_list, node, pod
+from tests.unit.planning.clusters import NO_REPLICA_SETS, as_list, node, pod
 
 
 def load(*objects: dict[str, object]) -> LoadedCluster:
@@ -29,7 +29,7 @@ def load(*objects: dict[str, object]) -> LoadedCluster:
 
 @pytest.fixture
 def loaded() -> LoadedCluster:
-    return load(node("n1", "4"), node("n2", "4"), pod("a", "3", on="n1"), pod("b", "2"))
+    return load(node("n1", "4"), node("n2", "4"), pod("a", "3", on="n1"), pod("b", "2"), NO_REPLICA_SETS)
 
 
 def test_the_summary_has_nodes_pods_use_and_the_fullest_nodes(loaded: LoadedCluster) -> None:
@@ -140,6 +140,14 @@ def test_a_cancelled_search_for_a_plan_ends(question: str) -> None:
     loaded.check_cancelled = _raise_cancelled
     with pytest.raises(asyncio.CancelledError):
         answer_rebalance(loaded, "big", "", question=question, full=False)
+
+
+def test_the_answer_about_a_change_names_the_kinds_of_claims_that_are_not_recorded() -> None:
+    """Otherwise the claim of the pod that waits would seem not to exist."""
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}
+    loaded = load(node("n1", "4"), node("n2", "4"), pod("db", "1", on="n1", volumes=[volume]), NO_REPLICA_SETS)
+    answer = answer_what_if(loaded, ScenarioFlags(remove=["n1"]), "", full=False)
+    assert answer.startswith("# not recorded: persistentvolumeclaims, persistentvolumes, storageclasses; ")
 
 
 def test_an_answer_with_evictions_says_that_budgets_are_not_recorded(loaded: LoadedCluster) -> None:
