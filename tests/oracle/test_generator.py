@@ -87,6 +87,8 @@ def test_pod_groups_are_scheduled_rejected_and_held_and_wait_for_preemption(vers
                 "DeviceTaintRule",
                 "nodeAllocatableResources",
                 "capacityMultiplier",
+                "[true]",
+                "versions",
                 "perContainer",
                 "nodeAllocatableResourceClaimStatuses",
             ),
@@ -121,3 +123,9 @@ def test_some_scenarios_have_rare_fields_gates_and_configurations(version: str, 
         "mismatchLabelKeys",
     )
     assert [word for word in (*of_all, *words) if f'"{word}"' not in text] == []
+
+
+def test_some_scenarios_score_extended_resources_of_classes_and_slices_of_all_kinds() -> None:
+    texts = [json.dumps(make_scenario("test", number)) for number in range(1000)]
+    words = ("extendedResourceName", "perDeviceNodeSelection", "NodeResourcesBalancedAllocationArgs")
+    assert sum(all(f'"{word}"' in text for word in words) for text in texts) >= 2

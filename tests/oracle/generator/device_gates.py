@@ -15,11 +15,27 @@ _EXPRESSIONS: Final = (
     f'device.capacity["{_GPU}"].memory.isGreaterThan(quantity("40Gi")) ? "large" : "small"',
     'device.driver.startsWith("gpu")',
     f'device.attributes["{_GPU}"].index',
+    '["a", device.driver]',
+    "[true]",
+    '[semver("1.2.3"), semver("2.0.0")]',
 )
 _NON_STABLE: Final = ("DRAConsumableCapacity", "DRAFractionalCapacityRange", "DRADeviceBindingConditions")
 """Gates that are on by default and need another allocator than the stable one."""
 
-_RARE_EXPRESSIONS: Final = ("[1, 2]", "[]", "1.5", "no_such_variable")
+_LIST_VALUES: Final[dict[str, tuple[Any, ...]]] = {
+    "int": (0, 1, 2),
+    "string": ("A100", "x"),
+    "bool": (True, False),
+    "version": ("1.0.0", "2.0.0"),
+}
+_RARE_EXPRESSIONS: Final = (
+    "[1, 2]",
+    "[]",
+    "1.5",
+    "[[1]]",
+    f'[device.attributes["{_GPU}"].index, 1]',
+    "no_such_variable",
+)
 
 
 def add_gated_device_fields(builder: ClusterBuilder) -> dict[str, bool]:
@@ -56,11 +72,11 @@ def _add_skipped_operations(builder: ClusterBuilder) -> dict[str, bool]:
 
 
 def _make_lists(builder: ClusterBuilder) -> None:
-    """Replace texts and numbers of devices by lists."""
+    """Replace values of devices by lists."""
     for item in builder.items:
         for device in item["spec"].get("devices", ()) if item["kind"] == "ResourceSlice" else ():
             for attribute in device.get("attributes", {}).values():
-                for kind, more in (("int", (0, 1, 2)), ("string", ("A100", "x"))):
+                for kind, more in _LIST_VALUES.items():
                     if kind in attribute and builder.chance(0.4):
                         attribute[f"{kind}s"] = sorted({attribute.pop(kind), builder.pick(more)})
 

@@ -46,6 +46,8 @@ _EXPRESSIONS: Final = (
     f'type({_DEVICE}.index) == int && int("3") == 3 && double("1.5") < 2.0',
     f'device.driver == "{_GPU}" ? {_DEVICE}.numa == 0 : false',
     f'"model" in {_DEVICE} && !("x" in device.attributes)',
+    f'{_DEVICE}.version.includes(semver("2.0.0")) || {_DEVICE}.index.includes(1) || {_DEVICE}.healthy.includes(true)',
+    f'{_DEVICE}.index in [{_DEVICE}.numa, 1]',
 )  # fmt: skip
 _TAINT_EFFECTS: Final = ("NoSchedule", "NoExecute", "None")
 _TIME: Final = {"lastTransitionTime": "2026-02-28T00:00:00Z"}

@@ -10,6 +10,7 @@ from tests.oracle.generator.configuration import make_configuration
 from tests.oracle.generator.device_gates import add_gated_device_fields
 from tests.oracle.generator.devices import add_devices
 from tests.oracle.generator.events import make_events
+from tests.oracle.generator.extended_resources import add_scored_extended_resources
 from tests.oracle.generator.extension_points import change_extension_points, change_group_plugins
 from tests.oracle.generator.group_claims import add_group_claims
 from tests.oracle.generator.node_resources import add_node_resources
@@ -103,8 +104,7 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
     scheduler = "custom-scheduler" if "config" in chances and builder.chance(0.3) else "default-scheduler"
     builder.add_namespaces()
     options = {name for name in _NODE_OPTIONS if builder.chance(chances.get(name, 0.0))}
-    if "images" in chances:
-        options.add("images")
+    options |= {"images"} & chances.keys()
     if category == "resources" and builder.chance(0.5):
         options.add("tight")
     node_count = 0 if builder.chance(0.003) else builder.rng.randint(1, 60 if builder.chance(0.005) else 8)
@@ -138,6 +138,7 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
     if gates is not None:
         scenario["featureGates"] = gates
     scenario = _add_rare_settings(scenario, ClusterBuilder(rare), scheduler, version)
+    _add_extended_resources(scenario, ClusterBuilder(Random(f"{seed}/{number}/extended resources")), scheduler)
     if rare.random() < _CHANGES:
         scenario["events"] = make_events(ClusterBuilder(rare), builder.items, version)
     return scenario
@@ -189,6 +190,19 @@ def _add_rare_fields(builder: ClusterBuilder, rare: Random, unusual: Random, ver
         builder.rng = ordinary
 
 
+def _add_extended_resources(scenario: dict[str, Any], builder: ClusterBuilder, scheduler: str) -> None:
+    """Add scored extended resources to some scenarios with devices, unless devices take resources of nodes."""
+    gates: dict[str, bool] = scenario.get("featureGates", {})
+    is_about_devices = scenario["metadata"]["category"] in ("dra", "drabeta")
+    if is_about_devices and builder.chance(0.15) and not gates.get("DRANodeAllocatableResources"):
+        add_scored_extended_resources(builder, scenario, scheduler)
+
+
+def _have_own_hostnames(items: list[dict[str, Any]]) -> bool:
+    labels = [item["metadata"].get("labels", {}) for item in items if item["kind"] == "Node"]
+    return len({each.get("kubernetes.io/hostname") for each in labels} - {None}) == len(labels)
+
+
 def _add_rare_settings(
     scenario: dict[str, Any], builder: ClusterBuilder, scheduler: str, version: str
 ) -> dict[str, Any]:
@@ -205,6 +219,8 @@ def _add_rare_settings(
         gates = {**select_gates(builder, version), **scenario.get("featureGates", {})}
         if gates.get("DRADeviceCompatibilityGroups"):
             gates.pop("DRAPartitionableDevices", None)  # the one needs the other
+        if not _have_own_hostnames(scenario["items"]):
+            gates.pop("InterPodAffinityHostnameFastPath", None)  # which has no effect here
         scenario["featureGates"] = gates
     if builder.chance(0.15):
         scores_capacity = scenario.get("featureGates", {}).get("StorageCapacityScoring", version != "1.36")

@@ -36,7 +36,7 @@ INVALID = {
 
 @pytest.mark.parametrize(("expression", "text"), INVALID.items(), ids=INVALID)
 def test_values_of_mixed_types_do_not_compile(expression: str, text: str) -> None:
-    """The texts are the answers of kube-scheduler 1.36.3 and 1.37.2.
+    """The texts are the answers of kube-scheduler 1.37.2. Release 1.36.3 calls the type of attributes `any`.
 
     Source: cel-go cel/validator.go, homogeneousAggregateLiteralValidator.Validate (0.29).
     """
