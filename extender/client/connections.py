@@ -284,3 +284,12 @@ async def read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
             )
         chunks.append(chunk)
     return b"".join(chunks)
+
+
+async def is_true_soon(condition: Callable[[], bool]) -> bool:
+    """Return whether *condition* is true within a second; check it 20 times."""
+    for _ in range(20):
+        await asyncio.sleep(0.05)
+        if condition():
+            return True
+    return False

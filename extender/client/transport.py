@@ -25,6 +25,7 @@ from extender.client.connections import (
     RecoverySignal,
     abort_unread,
     describe_connection_error,
+    is_true_soon,
     open_session,
     read_body,
 )
@@ -57,6 +58,9 @@ _READ_BUFFER_BYTES: Final = 2**20
 
 MAX_RESPONSE_BYTES: Final = 16 << 20
 """Limit of a response that is one object; etcd's objects have 1.5 MiB at most."""
+
+_MAX_BLOCKED_SECONDS: Final = 13.0
+"""Limit of the age of a request that is sent after it was not allowed. A lease is usually valid for 15 seconds."""
 
 _RECONNECT_SECONDS: Final = 1.0
 _JITTER_FACTOR: Final = 0.25
@@ -181,11 +185,22 @@ class Transport:
     async def call(self, request: Request) -> bytes:
         """Send *request* and return the response's body.
 
+        A request that is not allowed is sent if it is allowed within a second. A scheduling attempt may block the event
+        loop for longer than the deadline for a renewal of the lease, and the renewal follows the attempt at once. A
+        request that has waited for longer is dropped, because the process was stopped meanwhile, for example.
+
         Raises:
             ApiError: see `errors` for its subclasses.
         """
+        loop = asyncio.get_running_loop()
+        start_time = loop.time()
         with self.pending.include_request():
-            return await self._call(request)
+            try:
+                return await self._call(request)
+            except FencedError:  # it was not sent
+                if loop.time() - start_time > _MAX_BLOCKED_SECONDS or not await is_true_soon(request.is_allowed):
+                    raise
+                return await self._call(request)
 
     async def _call(self, request: Request) -> bytes:
         active_config = await self._credentials.get_current_config()

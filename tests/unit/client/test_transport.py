@@ -3,6 +3,7 @@
 import asyncio
 import random
 from email.utils import formatdate
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -218,16 +219,32 @@ def test_a_request_that_is_no_longer_allowed_after_its_wait_is_not_sent() -> Non
     run(main())
 
 
+def test_a_request_is_sent_after_it_is_allowed_again_within_a_second() -> None:
+    """After a search for devices of ten seconds, each binding failed, although the lease was renewed at once."""
+
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond("POST /api/v1/pods", Reply())
+            renewed_at = current_loop().time() + 0.5
+            request = Request("POST", "/api/v1/pods", body=b"{}", is_allowed=lambda: current_loop().time() > renewed_at)
+            assert await transport.call(request) == b"{}"
+            assert len(server.requests) == 1
+
+    run(main())
+
+
 def test_a_request_that_is_no_longer_allowed_when_its_body_is_written_is_not_sent() -> None:
     """The process may be stopped after the first check, while it opens the connection."""
 
     async def main() -> None:
         async with ScriptedServer() as server, open_transport(server) as transport:
             server.respond("POST /api/v1/pods", Reply())
-            answers = iter([True, False])
+            answers = chain([True], repeat(False))
             with pytest.raises(errors.FencedError):
-                await transport.call(Request("POST", "/api/v1/pods", body=b"{}", is_allowed=lambda: next(answers)))
-            assert await transport.call(POST) == b"{}"
+                await transport.call(Request("POST", "/api/v1/pods", body=b"{}", is_allowed=answers.__next__))
+            answers = chain([True, False], repeat(True))
+            request = Request("POST", "/api/v1/pods", body=b"{}", is_allowed=answers.__next__)
+            assert await transport.call(request) == b"{}"
             assert len(server.requests) == 1
 
     run(main())
