@@ -1,6 +1,6 @@
 """Pods with their signatures: `AssignedPodInfo` for pods on nodes, `PodInfo` for pods to schedule."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 
@@ -97,3 +97,9 @@ def make_assigned_pod_info(
     deduplicated_pod = replace(pod, spec=spec)
     terminating = meta.deletion_timestamp is not None
     return AssignedPodInfo(deduplicated_pod, signature, meta.uid or pod.key, node_name, terminating, assumed)
+
+
+def sum_requests(pods: Iterable[AssignedPodInfo], resource: str) -> int:
+    """Return the amount of *resource* that *pods* request. Sums beyond int64 wrap around, as upstream's do."""
+    total = sum(pod.signature.assigned_amounts.get(resource, 0) for pod in pods)
+    return (total + (1 << 63)) % (1 << 64) - (1 << 63)

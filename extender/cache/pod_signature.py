@@ -8,6 +8,7 @@ the pods of two Jobs often differ in labels and requested amounts, but most plug
 
 from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -243,7 +244,7 @@ class PodSignature(Memo):
 
 
 def _drop_zeros(amounts: Mapping[str, int]) -> Mapping[str, int]:
-    return {name: amount for name, amount in amounts.items() if amount}
+    return MappingProxyType({name: amount for name, amount in amounts.items() if amount})
 
 
 def _make_signature_key(pod: Pod) -> bytes:

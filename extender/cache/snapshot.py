@@ -18,7 +18,7 @@ from extender.api.kinds.pod_group import CompositePodGroup, PodGroup
 from extender.cache.cluster_tables import ClusterTables
 from extender.cache.group_hierarchy import Group, GroupKey
 from extender.cache.pod_groups import PodGroupMembers
-from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.pod_info import AssignedPodInfo, PodInfo, sum_requests
 from extender.cache.tables.affinity_terms import AffinityTerm
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.cache.tables.closed_tables import CLOSED_TABLES
@@ -314,11 +314,11 @@ class NodeView:
 
     def requested_and_allocatable(self, row: int, resource_id: int) -> tuple[int, int]:
         """Return `requested` and `allocatable` of one row."""
-        columns = self.snapshot.tables.nodes.columns
-        requested, allocatable = columns.get("requested"), columns.get("allocatable")
-        if resource_id >= len(allocatable):
-            return 0, 0
-        return requested.item(resource_id, row), allocatable.item(resource_id, row)
+        nodes = self.snapshot.tables.nodes
+        if resource_id >= nodes.counted_resources:
+            return NodeView(self.snapshot, np.array([row])).requested(resource_id).item(), 0
+        columns = nodes.columns
+        return columns.get("requested").item(resource_id, row), columns.get("allocatable").item(resource_id, row)
 
     def nonzero_requested_of(self, row: int, resource_id: int) -> int:
         """Return `nonzero_requested` of one row."""
@@ -344,7 +344,15 @@ class NodeView:
 
     def requested(self, resource_id: int) -> IntArray:
         """Return the amount of a resource that the pods on each node request."""
+        nodes = self.snapshot.tables.nodes
+        if nodes.counted_resources <= resource_id < len(nodes.symbols.resources):  # no node has had it until now
+            return self.sum_requests(nodes.symbols.resources[resource_id])
         return self._take_resource_column("requested", resource_id)
+
+    def sum_requests(self, resource: str) -> IntArray:
+        """Return the same as `requested` for a resource without an id."""
+        pods = map(self.snapshot.tables.pods_by_node.get, self.names)
+        return np.array([sum_requests((each or {}).values(), resource) for each in pods], dtype=np.int64)
 
     def nonzero_requested(self, resource_id: int) -> IntArray:
         """Return the requested `CPU` or `MEMORY` on each node, with defaults for containers without requests."""

@@ -21,27 +21,29 @@ class _ResourceAmounts:
 
     def allocatable(self, resource: str) -> list[int]:
         """Return the allocatable amount of each node."""
-        return self._read("allocatable", resource, self.view.allocatable, lambda: self.view.allowed_pods)
+
+        def read() -> IntArray:
+            if resource == "pods":
+                return self.view.allowed_pods
+            return self.view.allocatable(self.view.snapshot.symbols.get_resource_id(resource))
+
+        return self._get_or_read("allocatable", resource, read)
 
     def requested(self, resource: str) -> list[int]:
-        """Return the amount that the pods on each node request."""
-        return self._read("requested", resource, self.view.requested, lambda: self.view.pod_count)
+        """Return the amount that the pods on each node request, also of a resource that no node has."""
 
-    def _read(
-        self,
-        amount_kind: str,
-        resource: str,
-        read_amounts: Callable[[int], IntArray],
-        read_pod_counts: Callable[[], IntArray],
-    ) -> list[int]:
+        def read() -> IntArray:
+            if resource == "pods":
+                return self.view.pod_count
+            resource_id = self.view.snapshot.symbols.resources.get(resource)
+            return self.view.sum_requests(resource) if resource_id is None else self.view.requested(resource_id)
+
+        return self._get_or_read("requested", resource, read)
+
+    def _get_or_read(self, amount_kind: str, resource: str, read: Callable[[], IntArray]) -> list[int]:
         amounts = self._amounts.get((amount_kind, resource))
         if amounts is None:
-            if resource == "pods":
-                amounts = read_pod_counts().tolist()
-            else:
-                resource_id = self.view.snapshot.symbols.resources.get(resource)
-                amounts = [0] * len(self.view) if resource_id is None else read_amounts(resource_id).tolist()
-            self._amounts[amount_kind, resource] = amounts
+            amounts = self._amounts[amount_kind, resource] = read().tolist()
         return amounts
 
 
@@ -49,7 +51,7 @@ class NodeInfo:
     """A node with its pods and resources; valid only during the plugin call that received it.
 
     Amounts are whole numbers in base units: milli-CPU for `cpu`, bytes for `memory` and `ephemeral-storage`, counts
-    for all other resources, including `pods`. The amount of a resource that the node does not have is 0.
+    for all other resources, including `pods`. The allocatable amount of a resource that the node does not have is 0.
 
     Everything that can be read here is read-only: the labels, the fields of `node` and of the pods.
     """

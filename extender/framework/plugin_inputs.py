@@ -123,10 +123,8 @@ class ReadOnlyPodSignature(PodSignature):
         self.__dict__.update({**vars(source), **values})
         object.__setattr__(self, "_memo", source._memo)  # noqa: SLF001  one memo for both
 
-    @property
-    def requests(self) -> tuple[tuple[int, int], ...]:
-        """The requests of the source."""
-        return self.source.requests
+    requests = property(attrgetter("source.requests"))
+    assigned_requests = property(attrgetter("source.assigned_requests"))
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         refuse_change(self)

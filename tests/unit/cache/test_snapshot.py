@@ -52,6 +52,26 @@ def test_all_rows_may_have_changed_after_a_node_was_removed() -> None:
     assert changed_rows(old, cache.snapshot()) is None
 
 
+def test_requests_of_a_resource_that_no_node_has_are_summed_up() -> None:
+    """A plugin may limit them by a label of the node, for example."""
+    requests = {"example.com/license": "2"}
+    cache = make_cluster(
+        make_node("m"),
+        make_node("n"),
+        make_pod("a", node="n", requests=requests),
+        make_pod("b", node="n", requests=requests),
+    )
+    snapshot = cache.snapshot()
+    view, row = snapshot.view(), snapshot.view(np.array([1]))
+    assert view.sum_requests("example.com/license").tolist() == [0, 4]
+    license_id = snapshot.symbols.resources.intern("example.com/license")
+    for _ in range(2):  # before and after a write counts the requests
+        assert (view.requested(license_id).tolist(), view.allocatable(license_id).tolist()) == ([0, 4], [0, 0])
+        assert row.requested_and_allocatable(1, license_id) == view.requested_and_allocatable(1, license_id) == (4, 0)
+        cache.add_or_update_pod(make_pod("c", node="m"))
+        view, row = cache.snapshot().view(), cache.snapshot().view(np.array([1]))
+
+
 def test_a_view_has_one_entry_for_each_of_its_rows() -> None:
     snapshot = two_nodes().snapshot()
     view = snapshot.view(np.array([1, 0]))

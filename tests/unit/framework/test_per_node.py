@@ -133,6 +133,14 @@ def test_amounts_are_whole_numbers_in_base_units(node: str, resource: str, amoun
     assert (node_info.allocatable(resource), node_info.requested(resource), node_info.free(resource)) == amounts
 
 
+def test_requests_of_a_resource_that_no_node_has_are_counted() -> None:
+    """A plugin may limit them by a label of the node, and NodeResourcesFit may ignore the resource."""
+    running = make_pod("running", node="n", **{"example.com/license": "2"})
+    node_info = make_cluster(make_node("n"), running).node("n")
+    assert node_info.requested("example.com/license") == 2
+    assert node_info.allocatable("example.com/license") == 0
+
+
 def test_a_decorated_function_can_be_called_directly() -> None:
     cluster = make_cluster(*CLUSTER)
     assert gpu_model(cluster.pod("web"), cluster.node("small")) == "node(s) lack the model"

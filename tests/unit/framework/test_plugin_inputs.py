@@ -298,6 +298,18 @@ def test_a_pod_has_one_read_only_signature_with_the_values_of_its_source() -> No
     assert PROBE.pre_enqueue(first, snapshot) is first  # what is read-only stays as it is
 
 
+def test_a_plugin_can_read_requests_of_resources_that_no_node_has() -> None:
+    cluster = make_cluster(make_node("one"), make_pod("web", cpu="1", **{"example.com/gpu": "2"}))
+    snapshot = cluster.cache.snapshot()
+    pod = snapshot.make_pod_info(cluster.pod("web"))
+    received = PROBE.pre_enqueue(pod, snapshot).signature
+    assert received.requests == received.assigned_requests == ((0, 1000),)
+    for amounts in (received.requested_amounts, received.assigned_amounts):
+        assert amounts == {"cpu": 1000, "example.com/gpu": 2}
+        with pytest.raises(TypeError):
+            write(amounts)
+
+
 def test_the_nodes_of_a_read_only_view_are_read_only_and_copied_once() -> None:
     snapshot = make_attacked_cluster().cache.snapshot()
     (view,) = (PROBE.pre_score(None, snapshot.view()),)

@@ -18,7 +18,8 @@ GPU = "example.com/gpu"
 NODE = """\
 Node name: n1
 Deleted: false
-Requested Resources: &{MilliCPU:1500 Memory:1024 EphemeralStorage:0 AllowedPodNumber:0 ScalarResources:map[]}
+Requested Resources: &{MilliCPU:1500 Memory:1024 EphemeralStorage:0 AllowedPodNumber:0 ScalarResources:\
+map[example.com/license:3]}
 Allocatable Resources:&{MilliCPU:4000 Memory:2048 EphemeralStorage:0 AllowedPodNumber:9 ScalarResources:\
 map[example.com/gpu:2]}
 Scheduled Pods(number: 1):
@@ -30,7 +31,8 @@ name: big, namespace: default, uid: 2, phase: , nominated node: n1
 
 def test_a_node_is_dumped_with_its_resources_pods_and_nominated_pods() -> None:
     allocatable = {"cpu": "4", "memory": "2Ki", "pods": "9", GPU: "2"}
-    web = make_pod("web", namespace="shop", node="n1", requests={"cpu": "1500m", "memory": "1Ki"},
+    requests = {"cpu": "1500m", "memory": "1Ki", "example.com/license": "3"}
+    web = make_pod("web", namespace="shop", node="n1", requests=requests,
                    metadata={"uid": "1"}, status={"phase": "Running"})  # fmt: skip
     big = make_pod("big", metadata={"uid": "2"}, status={"nominatedNodeName": "n1", "phase": ""})
     cache = make_cluster(make_node("n1", allocatable=allocatable), web)

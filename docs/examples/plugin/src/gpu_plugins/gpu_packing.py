@@ -59,22 +59,22 @@ class GpuPacking:
         self.args = args.options
 
     def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
-        requested = self._requested_gpus(pod, snapshot)
+        requested = self._requested_gpus(pod)
         return PreFilterResult(state=requested) if requested else SKIP
 
     def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
-        return pod.signature.requests  # pods with equal requests have equal results
+        return self._requested_gpus(pod)  # pods with equal requests have equal results
 
     def filter(self, pod: PodInfo, nodes: NodeView, state: int) -> Sequence[Rejection]:
         too_few = self._free_gpus(nodes) - state < self.args.keep_free
         return (Rejection(too_few, _TOO_FEW),) if too_few.any() else ()
 
     def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
-        requested = self._requested_gpus(pod, nodes.snapshot)
+        requested = self._requested_gpus(pod)
         return PreScoreResult(state=requested) if requested else SKIP_SCORE
 
     def score_cache_key(self, pod: PodInfo) -> Hashable | None:
-        return pod.signature.requests
+        return self._requested_gpus(pod)
 
     def score(self, pod: PodInfo, nodes: NodeView, state: int) -> NDArray[np.int64]:
         return (self._free_gpus(nodes) - state).clip(min=0)
@@ -90,8 +90,8 @@ class GpuPacking:
             ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE),
         )
 
-    def _requested_gpus(self, pod: PodInfo, snapshot: Snapshot) -> int:
-        return dict(pod.signature.requests).get(snapshot.symbols.resources.intern(self.args.resource), 0)
+    def _requested_gpus(self, pod: PodInfo) -> int:
+        return pod.signature.requested_amounts.get(self.args.resource, 0)
 
     def _free_gpus(self, nodes: NodeView) -> NDArray[np.int64]:
         gpu = nodes.snapshot.symbols.resources.intern(self.args.resource)
