@@ -12,11 +12,14 @@ from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
-from extender.plugins.gpu_share.gpu_request import GPU_COUNT, GPU_MILLI, MILLI_PER_GPU, get_gpu_request
+from extender.plugins.gpu_share.gpu_request import GPU_COUNT, GPU_MILLI, MAX_DEVICES, MILLI_PER_GPU, get_gpu_request
 from extender.plugins.gpu_share.target_workload import TargetPod, make_target_pod, merge_pods
 
 _DEMAND: Final = 1.3
 """The demand for GPUs of a run, in relation to the GPUs of the cluster."""
+
+_MAX_ARRIVALS: Final = 1_000_000
+"""Limit of the pods of a run. A run of the production trace has 7,000 to 17,000."""
 
 
 class TraceError(ValueError):
@@ -60,7 +63,7 @@ def make_trace(recording: Recording) -> Trace:
     """Make a trace of the nodes with GPUs and of the pending pods of *recording*.
 
     Raises:
-        TraceError: there is no node with GPUs, no pod with GPUs, or invalid amounts of GPUs.
+        TraceError: no node or no pod has GPUs, amounts of GPUs are invalid, or too many pods would arrive.
     """
     cache = Cache()
     for obj in sorted((obj for obj in recording.objects if isinstance(obj, Node)), key=lambda node: node.metadata.name):
@@ -73,6 +76,8 @@ def make_trace(recording: Recording) -> Trace:
         raise TraceError(f"no node has the allocatable resource {GPU_COUNT}")
     gpu_milli_of_nodes = snapshot.view().allocatable(resources.intern(GPU_MILLI)).tolist()
     for node, count, milli in zip(snapshot.nodes, gpu_counts, gpu_milli_of_nodes, strict=True):
+        if count > MAX_DEVICES:
+            raise TraceError(f"node {node.metadata.name}: {GPU_COUNT} is {count}; want at most {MAX_DEVICES}")
         if count and milli != MILLI_PER_GPU * count:
             raise TraceError(
                 f"node {node.metadata.name}: {GPU_COUNT} is {count}, but {GPU_MILLI} is {milli}; "
@@ -85,9 +90,16 @@ def make_trace(recording: Recording) -> Trace:
     gpu_milli = tuple(map(_get_gpu_milli, pod_infos))
     if not any(gpu_milli):
         raise TraceError("no pending pod requests a GPU")
+    capacity = MILLI_PER_GPU * sum(gpu_counts)
+    arrival_count = round(_DEMAND * capacity * len(pods) / sum(gpu_milli))
+    if arrival_count > _MAX_ARRIVALS:
+        raise TraceError(
+            f"about {arrival_count} pods like those of the trace would use the {sum(gpu_counts)} GPUs; "
+            f"want at most {_MAX_ARRIVALS}: remove pods with small requests, or nodes"
+        )
     kinds = [make_target_pod(pod_info, resources.intern("cpu")) for pod_info in pod_infos]
     target_workload = merge_pods(kind for kind in kinds if kind is not None)
-    return Trace(nodes, tuple(pods), gpu_milli, MILLI_PER_GPU * sum(gpu_counts), target_workload)
+    return Trace(nodes, tuple(pods), gpu_milli, capacity, target_workload)
 
 
 def _get_gpu_milli(pod: PodInfo) -> int:

@@ -49,9 +49,17 @@ def test_a_trace_has_the_gpu_nodes_and_the_pending_pods_by_name() -> None:
             "node a: alibabacloud.com/gpu-count is 2, but alibabacloud.com/gpu-milli is 0; want 2000, 1000 for each",
         ),
         ([gpu_node("a"), shared_pod("p", 1300)], "pod default/p: a pod can request 1 to 1000 milli of each GPU"),
+        (
+            [gpu_node("a", gpus=65), shared_pod("p", 300)],
+            "node a: alibabacloud.com/gpu-count is 65; want at most 64",
+        ),
+        (
+            [*(gpu_node(f"n{number}", gpus=64) for number in range(13)), shared_pod("p", 1)],
+            "about 1081600 pods like those of the trace would use the 832 GPUs; want at most 1000000",
+        ),
     ],
 )
-def test_a_recording_without_gpus_is_no_trace(objects: list[Any], message: str) -> None:
+def test_a_recording_without_valid_gpus_is_no_trace(objects: list[Any], message: str) -> None:
     with pytest.raises(TraceError, match=message):
         trace_of(*objects)
 
