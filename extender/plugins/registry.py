@@ -175,7 +175,7 @@ def find_own_names(registry: PluginRegistry) -> dict[str, str]:
     own_names: dict[str, str] = {}
     for entry_point in find_installed_entry_points():
         module = sys.modules.get(entry_point.module)
-        plugin: Any = unwrap_plugin(getattr(module, entry_point.attr, None))
+        plugin: Any = unwrap_plugin(getattr(module, entry_point.attr or "", None))
         name = str(getattr(plugin, "name", ""))
         own_names[entry_point.name] = name if plugin is not None and registry.get(name) is plugin else ""
     return own_names

@@ -78,6 +78,17 @@ def test_the_name_of_an_entry_point_leads_to_the_name_of_its_plugin(
     assert str(error.value) == f"profiles[0].plugins.filter.enabled: {want}"
 
 
+def test_an_entry_point_that_names_only_a_module_is_an_error_of_its_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command ended with an internal error."""
+    module = install_plugin(tmp_path, "", monkeypatch)
+    entry_points = tmp_path / "wrong_package-1.0.dist-info" / "entry_points.txt"
+    entry_points.write_text(f"[extender.plugins]\nentry = {module}\n")
+    (warning,) = wiring.build_setup().warnings
+    assert warning.startswith(f'plugin "entry" of wrong-package ({module}): ')
+
+
 def test_two_plugins_of_one_name_are_an_error_in_tests_and_notebooks() -> None:
     other_plugin = type("Other", (RaisingPlugin,), {})
     assert validate_plugins(RaisingPlugin, RaisingPlugin) == {"RaisingPlugin": RaisingPlugin}
