@@ -122,6 +122,9 @@ class CacheablePreFilter(Protocol):
 class PreFilterExtensions(Protocol):
     """A PreFilter plugin whose state can be updated for pods that are hypothetically added or removed.
 
+    If the class attribute `pod_changes_are_reversible` is true, the state after a pod was added and removed equals the
+    one before, so a dry run may leave out both changes.
+
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreFilterExtensionAddPod (1.36).
     """
 

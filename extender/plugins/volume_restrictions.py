@@ -50,6 +50,7 @@ class VolumeRestrictions:
     """Looks up the pod's disks and claims in the snapshot's table of volumes."""
 
     name: ClassVar[str] = "VolumeRestrictions"
+    pod_changes_are_reversible: ClassVar[bool] = True
     cacheable_for_spec_class: ClassVar[bool] = True
 
     def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:

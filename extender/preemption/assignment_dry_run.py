@@ -58,6 +58,11 @@ class AssignmentDryRun:
         self._hypothesis, self._profile, self._runtime = Hypothesis(snapshot), profile, runtime
         self._assignments = [self._copy(assignment) for assignment in assignments]
         self._changes: dict[str, tuple[AssignedPodInfo, bool]] = {}
+        self._are_changes_reversible = all(
+            getattr(plugin, "pod_changes_are_reversible", False)
+            for assignment in self._assignments
+            for plugin in list_plugins_with_extensions(profile, assignment.skipped_plugins)
+        )
 
     def remove_pods(self, pods: Iterable[AssignedPodInfo]) -> None:
         """Remove *pods* from their nodes."""
@@ -74,10 +79,12 @@ class AssignmentDryRun:
     def _record_change(self, pod: AssignedPodInfo, *, adding: bool) -> None:
         """Record that *pod* was added or removed since the last call of `find_rejection`.
 
-        Most restored victims are removed again after the local filters, so their changes never reach the states.
+        Most restored victims are removed again after the local filters. Their changes never reach the states, except
+        those of plugins such as PodTopologySpread: its minimum of matching pods depends on all changes, as upstream's.
         """
-        if self._changes.pop(pod.uid, None) is None:
-            self._changes[pod.uid] = pod, adding
+        key = pod.uid if self._are_changes_reversible else str(len(self._changes))
+        if self._changes.pop(key, None) is None:
+            self._changes[key] = pod, adding
 
     def reprieve_units(self, units: Sequence[PreemptionUnit], budgets: Budgets) -> tuple[list[PreemptionUnit], int]:
         """Restore as many of the removed *units* as possible, and return the others with their budget violations.

@@ -97,6 +97,7 @@ class InterPodAffinity:
     """Filters and scores by affinity and anti-affinity between pods."""
 
     name: ClassVar[str] = "InterPodAffinity"
+    pod_changes_are_reversible: ClassVar[bool] = True
     options = InterPodAffinityArgs
 
     def __init__(self, args: PluginArgs[InterPodAffinityArgs]) -> None:

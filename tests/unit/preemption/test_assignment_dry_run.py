@@ -29,6 +29,17 @@ ALONE = {
     }
 }
 
+SPREAD = {
+    "topologySpreadConstraints": [
+        {
+            "topologyKey": HOST,
+            "maxSkew": 9,
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": WEB},
+        }
+    ]
+}
+
 
 class Preparation:
     """A dry run of pods a and b of one CPU on n1, which has two, with all running pods removed."""
@@ -114,10 +125,15 @@ def test_only_the_pods_on_the_node_of_a_victim_are_filtered_if_no_filter_depends
     assert filtered == ["a", "b", "a", "b"], "at the start, and after w was restored"
 
 
-def test_the_states_of_plugins_do_not_change_for_a_victim_that_a_local_filter_rejects(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("spec", "changes"),
+    [(ALONE, ["w True"]), (SPREAD, ["v True", "v False", "w True"])],
+    ids=["affinity", "topology spread, whose minimum depends on all changes"],
+)
+def test_states_that_are_the_same_later_do_not_change_for_a_victim_that_a_local_filter_rejects(
+    spec: dict[str, Any], changes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    preparation = Preparation(make_victim("v", "n1"), make_victim("w", "n2", cpu="0"), **ALONE)
+    preparation = Preparation(make_victim("v", "n1"), make_victim("w", "n2", cpu="0"), **spec)
     changed: list[str] = []
 
     def record(_dry_run: AssignmentDryRun, _assignment: Assignment, pod: AssignedPodInfo, *, adding: bool) -> None:
@@ -127,4 +143,4 @@ def test_the_states_of_plugins_do_not_change_for_a_victim_that_a_local_filter_re
     units = [PreemptionUnit(1, [preparation.pods[name]]) for name in "vw"]
     victims, _ = preparation.dry_run.reprieve_units(units, Budgets(()))
     assert [unit.pods[0].pod.metadata.name for unit in victims] == ["v"]
-    assert changed == ["w True", "w True"], "once for each pod of the group"
+    assert changed == [change for change in changes for _ in "ab"], "once for each pod of the group"
