@@ -270,8 +270,6 @@ DIFFERENCES = """## Differences
   returns a whole node that it was not asked about. A message has no reasons for nodes that do not exist.
 - A pod with more than 1,000 labels, volumes or containers, 256 resources, or 1,000 fields of scheduling rules is not
   scheduled; its event names the limit.
-- Pods add at most 256 names of resources to those of the nodes. The message of a pod with further resources, which no
-  node has, says `Insufficient other resources` instead of their names.
 - The client of the API server uses JSON, not protobuf. Its user agent starts with `extender/`, and `managedFields` name
   the manager `extender`.
 - If the response to a claim's allocation is lost, the allocation is written again until its outcome is known. Until

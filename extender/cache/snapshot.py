@@ -335,7 +335,7 @@ class NodeView:
 
     def _take_resource_column(self, name: str, resource_id: int) -> IntArray:
         amounts = self.snapshot.tables.nodes.columns.get(name)
-        # The column may not contain a resource that only pending pods request.
+        # The column may not contain a resource that no node has had.
         return self.take(amounts[resource_id]) if resource_id < len(amounts) else np.zeros(len(self), dtype=np.int64)
 
     def allocatable(self, resource_id: int) -> IntArray:
