@@ -6,6 +6,9 @@ from collections import Counter
 from contextlib import ExitStack
 from typing import Any
 
+import pytest
+
+from extender.extender_api import limiter as limiter_module
 from extender.extender_api.limiter import RequestLimiter
 from extender.extender_api.routes import new_app
 from tests.fake_plugins import make_profile
@@ -62,12 +65,20 @@ def status_counts(plugin: SlowPlugin, limiter: RequestLimiter) -> Counter[int]:
         return Counter(int(client.recv(100).split()[1]) for client in clients)
 
 
+@pytest.fixture
+def loop_is_never_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each request wait for those that arrived during the last decision, however slow the machine is."""
+    monkeypatch.setattr(limiter_module, "monotonic", lambda: 0.0)
+
+
+@pytest.mark.usefixtures("loop_is_never_idle")
 def test_requests_beyond_the_queue_are_rejected_at_once() -> None:
     counts = status_counts(SlowPlugin(0.0), RequestLimiter(max_waiting=3))
     assert counts[200] >= 4
     assert counts[503] == CALLERS - counts[200] > 0
 
 
+@pytest.mark.usefixtures("loop_is_never_idle")
 def test_requests_that_wait_too_long_are_rejected() -> None:
     counts = status_counts(SlowPlugin(0.2), RequestLimiter(timeout=0.5))
     assert counts[200] >= 1
