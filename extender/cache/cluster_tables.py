@@ -138,18 +138,18 @@ class ClusterTables:
         Pods may request a resource before the first node has it.
         """
         nodes = self.nodes
-        first_id, resource_count = nodes.counted_resources, len(nodes.symbols.resources)
-        if first_id == resource_count:
+        first_id, nodes.counted_resources = nodes.counted_resources, len(nodes.symbols.resources)
+        if first_id == nodes.counted_resources:
             return
-        nodes.counted_resources = resource_count
         nodes.grow_resource_columns()
         requested = nodes.columns.get_writable("requested")
         for row, name in enumerate(nodes.names):
-            for pod in () if row == except_row else (self.pods_by_node.get(name) or {}).values():
-                for resource_id, amount in pod.signature.assigned_requests:
-                    if resource_id >= first_id:
-                        _add_with_wraparound(requested, resource_id, row, amount)
-                        self.pod_change_log.append(row)
+            pods = () if row == except_row else (self.pods_by_node.get(name) or {}).values()
+            requests = [each for pod in pods for each in pod.signature.assigned_requests if each[0] >= first_id]
+            for resource_id, amount in requests:
+                _add_with_wraparound(requested, resource_id, row, amount)
+            if requests:
+                self.pod_change_log.append(row)
 
     def _drop_unused_values(self) -> None:
         """Free the taints, features and label values of removed nodes, and all results that have their ids."""
