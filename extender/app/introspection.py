@@ -3,14 +3,12 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from extender.api.kinds.pod import Pod
 from extender.api.requests import is_scalar_resource
 from extender.app.standalone import StandaloneScheduler
-from extender.cache.pod_info import sum_requests
 from extender.cache.snapshot import Snapshot
 from extender.framework.node_info import NodeInfo, iter_node_infos
 from extender.metrics.pod_resources import render_pod_resources
@@ -130,10 +128,11 @@ def _format_node(node: NodeInfo, snapshot: Snapshot) -> str:
 
 def _format_amounts(node: NodeInfo, snapshot: Snapshot, *, requested: bool) -> str:
     """Return the amounts in milli-CPU and bytes, in the format of a printed Go struct."""
-    pods = snapshot.pods_on(node.name).values()
-    get_amount = partial(sum_requests, pods) if requested else node.allocatable
-    requested_names = {name for pod in pods for name in pod.signature.assigned_amounts}  # perhaps no node has them
-    names = requested_names if requested else snapshot.symbols.resources
+    names: Iterable[str] = snapshot.symbols.resources
+    get_amount = node.allocatable
+    if requested:  # perhaps no node has these resources
+        names = {name for pod in snapshot.pods_on(node.name).values() for name in pod.signature.assigned_amounts}
+        get_amount = node.requested
     fixed_amounts = [f"{name}:{get_amount(resource)}" for name, resource in _FIXED_RESOURCES]
     # kube-scheduler never sets AllowedPodNumber of the requested resources.
     fixed_amounts.append(f"AllowedPodNumber:{0 if requested else node.allocatable('pods')}")

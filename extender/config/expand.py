@@ -222,9 +222,10 @@ class _Expansion:
 
     def _add_unknown_error(self, point: ExtensionPoint, name: str, path: str) -> None:
         if name in self._known_names:
-            own_name = self._known_names[name]
-            problem = f'does not exist; its entry point has the plugin "{own_name}"' if own_name else None
-            self._add_error(path, f'{point.interface} "{name}" {problem or "is installed, but invalid"}')
+            problem = "is installed, but invalid"
+            if own_name := self._known_names[name]:
+                problem = f'does not exist; its entry point has the plugin "{own_name}"'
+            self._add_error(path, f'{point.interface} "{name}" {problem}')
             return
         suggestion = did_you_mean(name, self._known_names) or "; is its package installed?"
         self._add_error(path, f'{point.interface} "{name}" does not exist{suggestion}')

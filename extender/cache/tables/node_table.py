@@ -300,7 +300,7 @@ class NodeTable:
     def get_label_column(self, key: str) -> NDArray[np.int64]:
         """Return the column of node label *key* with spare rows: ids of its label values, or `ABSENT`."""
         column = self._label_columns.get(key)
-        if column is None and not self.may_have_label(key):
+        if column is None and key not in self._label_keys:
             # The rules of one pod may name a thousand labels that no node has.
             if len(self._absent_column) < self.columns.capacity:
                 self._absent_column = np.full(self.columns.capacity, ABSENT, dtype=np.int64)
