@@ -26,10 +26,19 @@ from extender.volumes.csi_migration import (
 )
 from extender.volumes.topology import TopologyIndex, compile_volume_node_selector
 from extender.volumes.volume_index import IndexedVolume, StoragePool, VolumeIndex, compile_node_affinity
-from extender.volumes.volume_matching import NO_VOLUME, SelectorError, VolumeMatches, match_volumes, sort_by_request
+from extender.volumes.volume_matching import (
+    NO_VOLUME,
+    ClaimToMatch,
+    SelectorError,
+    VolumeMatches,
+    match_volumes,
+    sort_by_request,
+)
 
 NO_POOL: Final = -1
 """The pool index if the driver does not report storage capacity, or the claim requests no storage."""
+
+_NO_PROVISIONERS: Final = frozenset({"", NO_PROVISIONER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +215,12 @@ def _check_delayed_claims(
             name: _get_latest_volumes(name, nodes.snapshot, volume_index, assume_cache)
             for name in map(get_claim_class, sorted_claims)
         }
+        delayed_claims = [
+            ClaimToMatch(claim, volumes_by_class[get_claim_class(claim)], _is_provisionable(claim, nodes.snapshot))
+            for claim in sorted_claims
+        ]
         try:
-            result.matches = match_volumes(
-                [(claim, volumes_by_class[get_claim_class(claim)]) for claim in sorted_claims],
-                topology,
-                remaining_nodes,
-            )
+            result.matches = match_volumes(delayed_claims, topology, remaining_nodes)
         except SelectorError as error:
             result.errors.append((remaining_nodes, str(error)))
             return
@@ -281,8 +290,13 @@ def _get_storage_class(claim: PersistentVolumeClaim, snapshot: Snapshot) -> Stor
     return snapshot.get_object(StorageClass, name) or f'failed to find storage class "{name}"'
 
 
+def _is_provisionable(claim: PersistentVolumeClaim, snapshot: Snapshot) -> bool:
+    storage_class = _get_storage_class(claim, snapshot)
+    return isinstance(storage_class, StorageClass) and storage_class.provisioner not in _NO_PROVISIONERS
+
+
 def _make_allowed_topology_mask(storage_class: StorageClass, topology: TopologyIndex) -> BoolArray:
-    if storage_class.provisioner in {"", NO_PROVISIONER}:
+    if storage_class.provisioner in _NO_PROVISIONERS:
         return np.zeros(len(topology), dtype=np.bool_)
     return make_mask(topology.match_topologies(storage_class.allowed_topologies), len(topology))
 

@@ -3,7 +3,7 @@
 Source: component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume (1.36).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,15 +52,25 @@ def _get_requested_size(claim: PersistentVolumeClaim) -> int:
     return to_nanos(get_requested_storage(claim) or ZERO)
 
 
-def match_volumes(
-    claims: Sequence[tuple[PersistentVolumeClaim, Sequence[IndexedVolume]]],
-    topology: TopologyIndex,
-    candidates: BoolArray,
-) -> VolumeMatches:
+@dataclass(frozen=True, slots=True)
+class ClaimToMatch:
+    """A claim that needs a volume.
+
+    Attributes:
+        volumes: the latest versions of the volumes of its class.
+        is_provisionable: whether a volume may be provisioned on a node where none matches.
+    """
+
+    claim: PersistentVolumeClaim
+    volumes: Sequence[IndexedVolume]
+    is_provisionable: bool = False
+
+
+def match_volumes(claims: Sequence[ClaimToMatch], topology: TopologyIndex, candidates: BoolArray) -> VolumeMatches:
     """Choose a volume for each claim on each node.
 
-    *claims* are in order of precedence, each with the latest versions of the volumes of its class. *candidates* are the
-    nodes to match on: bool, shape (len(topology),).
+    *claims* are in order of precedence. *candidates* are the nodes to match on: bool, shape (len(topology),). On a node
+    without a volume for a claim that is not provisionable, later claims get none either, because the pod does not fit.
 
     Raises:
         SelectorError: the selector of a claim is invalid.
@@ -68,9 +78,12 @@ def match_volumes(
     index_by_name: dict[str, int] = {}
     volumes: list[PersistentVolume] = []
     choices: list[IntArray] = []
-    for claim, class_volumes in claims:
-        choice = _ClaimChoice(topology, candidates, choices, index_by_name)
-        prebound, available = _find_matching_volumes(claim, class_volumes)
+    used_positions: dict[int, IntArray] = {}
+    for claim_to_match in claims:
+        choice = _ClaimChoice(topology, candidates, used_positions)
+        prebound, available = _find_matching_volumes(
+            claim_to_match.claim, claim_to_match.volumes if choice.remaining_node_count else ()
+        )
         for indexed_volume in prebound:
             choice.choose_prebound(indexed_volume, _add_volume(indexed_volume.volume, index_by_name, volumes))
         label_keys = {indexed_volume.label_key for indexed_volume in available}
@@ -82,7 +95,20 @@ def match_volumes(
                 break
             choice.choose_available(indexed_volume, _add_volume(indexed_volume.volume, index_by_name, volumes))
         choices.append(choice.chosen_indices)
-    return VolumeMatches(tuple(claim for claim, _ in claims), tuple(volumes), tuple(choices))
+        if len(choices) < len(claims):
+            _add_used_positions(choice.chosen_indices, used_positions)
+            if not claim_to_match.is_provisionable:
+                candidates = candidates & (choice.chosen_indices != NO_VOLUME)
+    return VolumeMatches(tuple(entry.claim for entry in claims), tuple(volumes), tuple(choices))
+
+
+def _add_used_positions(chosen_indices: IntArray, used_positions: dict[int, IntArray]) -> None:
+    """Add the nodes on which a claim gets each volume to *used_positions*, which has them by the volume's index."""
+    positions = np.flatnonzero(chosen_indices != NO_VOLUME)
+    positions = positions[np.argsort(chosen_indices[positions], kind="stable")]
+    indices, starts = np.unique(chosen_indices[positions], return_index=True)
+    for index, used in zip(indices.tolist(), np.split(positions, starts[1:]), strict=False):
+        used_positions[index] = np.concatenate((used_positions[index], used)) if index in used_positions else used
 
 
 def _add_volume(volume: PersistentVolume, index_by_name: dict[str, int], volumes: list[PersistentVolume]) -> int:
@@ -106,16 +132,14 @@ class _ClaimChoice:
         self,
         topology: TopologyIndex,
         candidates: BoolArray,
-        earlier_choices: Sequence[IntArray],
-        index_by_name: dict[str, int],
+        used_positions: Mapping[int, IntArray],
     ) -> None:
         self.chosen_indices: IntArray = np.full(len(topology), NO_VOLUME, dtype=np.int64)
         self.remaining_node_count = int(candidates.sum())
         self._remaining_mask = candidates.copy()
         self._topology = topology
-        self._earlier_choices = earlier_choices
-        # Earlier claims can only have chosen volumes with an index below this.
-        self._earlier_volume_count = len(index_by_name)
+        # The nodes on which earlier claims get each volume, by its index.
+        self._used_positions = used_positions
         # The ids of the arrays of positions of which no position remains.
         self._finished_array_ids: set[int] = set()
 
@@ -135,7 +159,7 @@ class _ClaimChoice:
     def choose_available(self, indexed_volume: IndexedVolume, index: int) -> None:
         """Choose an available volume on the remaining nodes that the volume matches. Pass small volumes first."""
         positions = self._topology.match_node_selector(indexed_volume.node_affinity)
-        may_be_in_use = index < self._earlier_volume_count
+        may_be_in_use = index in self._used_positions
         if id(positions) in self._finished_array_ids:
             return
         mask = self._make_unused_mask(positions, index) if may_be_in_use else self._remaining_mask[positions]
@@ -170,9 +194,15 @@ class _ClaimChoice:
         self._choose(positions[has_volume], np.array(indices, dtype=np.int64)[inverse])
 
     def _make_unused_mask(self, positions: IntArray, index: int) -> BoolArray:
-        mask: BoolArray = self._remaining_mask[positions]
-        for earlier_choice in self._earlier_choices:
-            mask &= earlier_choice[positions] != index
+        """Return which of *positions* remain and have no earlier claim that gets the volume there."""
+        used = self._used_positions.get(index)
+        if used is None:
+            mask: BoolArray = self._remaining_mask[positions]
+            return mask
+        were_remaining = self._remaining_mask[used]
+        self._remaining_mask[used] = False
+        mask = self._remaining_mask[positions]
+        self._remaining_mask[used] = were_remaining
         return mask
 
     def _choose(self, positions: IntArray, index: int | IntArray) -> None:

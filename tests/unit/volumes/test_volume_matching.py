@@ -4,11 +4,14 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pytest
 
+from extender.api.matching import CompiledNodeSelector
+from extender.cache.tables.arrays import IntArray
 from extender.volumes.claims import get_claim_class
 from extender.volumes.topology import TopologyIndex
 from extender.volumes.volume_index import VolumeIndex
-from extender.volumes.volume_matching import NO_VOLUME, match_volumes
+from extender.volumes.volume_matching import NO_VOLUME, ClaimToMatch, match_volumes
 from tests.build import make_cluster, make_node, make_object
 
 NODES = 40
@@ -40,15 +43,35 @@ def make_requirement(key: str, *values: str) -> dict[str, Any]:
     return {"key": key, "operator": "In", "values": list(values)}
 
 
-def choose_volumes(claims: list[Any], *volumes: Any) -> list[list[str]]:
+class CountingTopologyIndex(TopologyIndex):
+    """Counts the matched node selectors."""
+
+    match_count = 0
+
+    def match_node_selector(self, selector: CompiledNodeSelector | None) -> IntArray:
+        self.match_count += 1
+        return super().match_node_selector(selector)
+
+
+def choose_volumes(claims: list[Any], *volumes: Any, provisionable: bool = False) -> list[list[str]]:
     """Return each claim's volume name by node, `-` for none. Nodes 0 to 19 are in zone a, the others in zone b."""
+    return choose_and_count(claims, *volumes, provisionable=provisionable)[0]
+
+
+def choose_and_count(claims: list[Any], *volumes: Any, provisionable: bool = False) -> tuple[list[list[str]], int]:
+    """Return what `choose_volumes` returns, and the number of matched node selectors."""
     nodes = [make_node(f"n{i}", labels={"host": f"n{i}", "zone": "a" if i < 20 else "b"}) for i in range(NODES)]
     snapshot = make_cluster(*nodes, *volumes).snapshot()
     volume_index = VolumeIndex()
-    class_volumes = [(claim, volume_index.get_volumes(snapshot, get_claim_class(claim))) for claim in claims]
-    matches = match_volumes(class_volumes, TopologyIndex(snapshot.view()), np.ones(NODES, dtype=np.bool_))
+    claims_to_match = [
+        ClaimToMatch(claim, volume_index.get_volumes(snapshot, get_claim_class(claim)), provisionable)
+        for claim in claims
+    ]
+    topology = CountingTopologyIndex(snapshot.view())
+    matches = match_volumes(claims_to_match, topology, np.ones(NODES, dtype=np.bool_))
     names = [volume.metadata.name for volume in matches.volumes]
-    return [["-" if index == NO_VOLUME else names[index] for index in choice.tolist()] for choice in matches.choices]
+    chosen = [["-" if index == NO_VOLUME else names[index] for index in choice.tolist()] for choice in matches.choices]
+    return chosen, topology.match_count
 
 
 def test_each_node_gets_the_smallest_volume_it_can_use() -> None:
@@ -91,6 +114,33 @@ def test_local_volumes_of_one_label_are_chosen_like_volumes_with_other_requireme
     assert choose_volumes([claim], *volumes, unrelated) == [chosen]
     assert chosen.count("-") < NODES // 2
     assert chosen == [find_smallest_volume(volumes, host) for host in HOSTS]
+
+
+@pytest.mark.parametrize("provisionable", [False, True])
+def test_many_claims_get_on_each_node_what_they_would_get_there_alone(*, provisionable: bool) -> None:
+    rng = Random(3)
+    volumes = [
+        make_volume(f"v{i}", f"{rng.randint(1, 4)}Gi", make_requirement("host", *rng.sample(HOSTS, rng.randint(1, 30))))
+        for i in range(30)
+    ]
+    claims = [make_claim(f"c{i}", "2Gi") for i in range(8)]
+    chosen = choose_volumes(claims, *volumes, provisionable=provisionable)
+    for position, host in enumerate(HOSTS):
+        remaining = list(volumes)
+        for names in chosen:
+            name = find_smallest_volume(remaining, host)
+            assert names[position] == name
+            remaining = [volume for volume in remaining if volume.metadata.name != name]
+    assert chosen[0].count("-") < chosen[-1].count("-") < NODES
+
+
+def test_volumes_are_not_matched_on_nodes_where_an_earlier_claim_gets_none() -> None:
+    """A pod with 100 claims must not stop the scheduler for half a minute."""
+    volumes = [make_volume(f"{host}-{i}", "1Gi", make_requirement("host", host)) for host in HOSTS for i in range(2)]
+    claims = [make_claim(f"c{i}", "1Gi") for i in range(100)]
+    chosen, match_count = choose_and_count(claims, *volumes)
+    assert [names.count("-") for names in chosen] == [0, 0, *[NODES] * 98]
+    assert match_count <= 3 * len(volumes)
 
 
 def find_smallest_volume(volumes: list[Any], host: str) -> str:
