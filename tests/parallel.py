@@ -56,7 +56,7 @@ def rank(test: str) -> int:
     return next((position for position, start in enumerate(FIRST) if file.startswith(start)), len(FIRST))
 
 
-class ByFile(LoadScopeScheduling):
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """Gives each process whole files, in the order of collection."""
 
     def _split_scope(self, nodeid: str) -> str:

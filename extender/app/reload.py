@@ -6,10 +6,10 @@ a symbolic link. An invalid file changes nothing: the old content stays in force
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from extender.app.wiring import SchedulerSetup, load_setup
 from extender.basics.input_limits import MAX_CONFIG_BYTES, InputLimitError, read_limited_file
@@ -77,7 +77,7 @@ class ConfigurationFile:
 
     file: Path
     setup: SchedulerSetup
-    apply_setup: Callable[[SchedulerSetup], Awaitable[None]]
+    apply_setup: Callable[[SchedulerSetup], Coroutine[Any, Any, None]]
     _last_data: bytes | None = field(init=False, default=None)
     _last_error: ReloadError | None = field(init=False, default=None)
 

@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI
@@ -47,7 +47,7 @@ from extender.serving.health import Health
 
 log = logging.getLogger("extender.app")
 
-ApplySetup = Callable[[SchedulerSetup], Awaitable[None]]
+ApplySetup = Callable[[SchedulerSetup], Coroutine[Any, Any, None]]
 """Puts a changed configuration into force."""
 
 SYNC_TIMEOUT_SECONDS: Final = 30.0

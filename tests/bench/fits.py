@@ -29,7 +29,7 @@ def measure(cache: Cache, workload: str, copies: int) -> dict[str, object]:
     watch = Stopwatch()
     result = count_fitting_copies(cache, make_pod(workload, 0), PodPlacer(cache, setup.profiles, runtime), limit=copies)
     reasons = [", ".join(group.reasons) for group in result.stopped_by]
-    counts = {"fits": result.count, "nodes_used": len(result.copies_by_node), "stopped_by": reasons}
+    counts = {"fits": result.fits, "nodes_used": len(result.placed), "stopped_by": reasons}
     return {"benchmark": "fits", "workload": workload, **counts, **watch.read("fits")}
 
 

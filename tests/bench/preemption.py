@@ -97,15 +97,16 @@ def measure(workload: str, nodes: int, runs: int, *, all_nodes: bool) -> dict[st
     cache = _make_cluster(nodes, guarded=workload == "guarded")
     pod = _make_pod("high", "2", {"app": "high", "tier": "1"}, priority=1000, **SPECS[workload])
     gc_tuning.freeze_heap()
-    times = []
+    times: list[float] = []
+    preemption: Any = None
     for run in range(runs):
         snapshot = cache.snapshot()
         started = time.perf_counter()
         decision = schedule_pod(snapshot.make_pod_info(pod), snapshot, profile, runtime, Random(run), NodeSampler())
         times.append((time.perf_counter() - started) * 1000)
-        if not isinstance(decision, ScheduleFailure) or not decision.post_filter_plans.get("DefaultPreemption"):
+        plans = decision.post_filter_plans if isinstance(decision, ScheduleFailure) else {}
+        if not (preemption := plans.get("DefaultPreemption")):
             raise SystemExit(f"{workload}: expected a preemption, got {decision}")
-    preemption = decision.post_filter_plans["DefaultPreemption"]
     return {
         "benchmark": "preemption",
         "workload": workload,

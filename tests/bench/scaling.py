@@ -25,6 +25,7 @@ from extender.cache.cache import Cache
 from extender.framework.events import ActionType, ClusterEvent, EventResource
 from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
+from extender.queueing.queued_entities import QueuedPodInfo
 from extender.queueing.scheduling_queue import SchedulingQueue
 from tests.bench.arguments import check_names
 from tests.bench.core import schedule_pods
@@ -75,7 +76,7 @@ def make_rejected_pods(workload: str, plugin: str, count: int) -> tuple[Scheduli
     started = time.process_time()
     for pod_info in pod_infos:
         queue.add(pod_info, 0.0)
-    while pod := queue.pop():
+    while isinstance(pod := queue.pop(), QueuedPodInfo):
         pod.unschedulable_plugins = frozenset((plugin,))
         queue.add_unschedulable_if_not_present(pod, 0.0)
     return queue, time.process_time() - started

@@ -28,7 +28,7 @@ def make_pod(number: int, nodes: int) -> dict[str, Any]:
     """Make a running pod of one of a thousand deployments, 4 kB, mostly of fields that we do not read."""
     app, node = f"app-{number % 1000}", node_name(number % nodes)
     moment = "2026-03-01T00:00:00Z"
-    fields = {f"f:field-{each}": {"f:value": {}, "f:name": {}} for each in range(30)}
+    fields: dict[str, dict[str, Any]] = {f"f:field-{each}": {"f:value": {}, "f:name": {}} for each in range(30)}
     token = {"name": "token", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "readOnly": True}
     image = f"registry.example/team/{app}:v1"
     return {

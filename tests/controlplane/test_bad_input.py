@@ -160,7 +160,8 @@ def get_readyz(port: int) -> tuple[int, str]:
 
 def make_deep_claim(name: str) -> dict[str, Any]:
     """A claim with parameters in 5,000 levels: the API server allows 10,000, and 10 KiB."""
-    parameters = {"levels": functools.reduce(lambda value, _: [value], range(5_000), [])}
+    levels: list[Any] = []
+    parameters = {"levels": functools.reduce(lambda value, _: [value], range(5_000), levels)}
     request = {"name": "gpu", "exactly": {"deviceClassName": "none"}}
     opaque = {"driver": "gpu.example.com", "parameters": parameters}
     return {
@@ -185,7 +186,8 @@ def test_a_deeply_nested_claim_does_not_stop_the_scheduler(control_plane: Contro
     api.create(make_deep_claim("first"))
     scheduler = start_scheduler(control_plane, make_configuration(control_plane), "--secure-port=0")
     deep_pod = make_pods("before", 1)[0]
-    fields = functools.reduce(lambda value, _: {"f:x": value}, range(2_000), {})
+    fields: dict[str, Any] = {}
+    fields = functools.reduce(lambda value, _: {"f:x": value}, range(2_000), fields)
     deep_pod["metadata"]["managedFields"] = [
         {"manager": "any", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
     ]

@@ -144,7 +144,8 @@ def test_a_slow_extender_delays_only_the_next_pod(control_plane: ControlPlane, a
     lease = {"leaderElect": True, "leaseDuration": "6s", "renewDeadline": "4s", "retryPeriod": "1s"}
     with control_plane.client() as binder, RecordingExtender(binder) as extender:
         api.create(make_node("a", "yes"))
-        configuration = {"extenders": [extender.configuration_entry("filter", by_names=True)], "leaderElection": lease}
+        entry = extender.configuration_entry("filter", by_names=True)
+        configuration: dict[str, object] = {"extenders": [entry], "leaderElection": lease}
         port = free_ports(1)[0]
         endpoints = SchedulerEndpoints(
             control_plane.start_extender(configuration, *serving_flags(control_plane, port)), port

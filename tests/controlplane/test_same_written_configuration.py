@@ -107,7 +107,7 @@ def test_the_written_configuration_is_that_of_kube_scheduler(
     file = control_plane.write_configuration(CONFIGURATIONS[name])
     found = programs.find()
     assert not isinstance(found, str), found
-    written = []
+    written: list[str] = []
     for command in ([found.path("kube-scheduler")], programs.make_extender_command("schedule")):
         target = tmp_path / f"{len(written)}.yaml"
         subprocess.run(

@@ -6,9 +6,9 @@ A test creates 120 pods with each kind of scheduling. `GPU_PLACEMENTS=5000` crea
 import os
 import signal
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from random import Random
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import pytest
 
@@ -122,7 +122,7 @@ class GpuHistory:
                 self._read(state.key, state.object)
                 self.most_used = max(self.most_used, sum(self._milli_by_gpu.values()))
 
-    def _read(self, key: str, pod: JsonObject | None) -> None:
+    def _read(self, key: str, pod: Mapping[str, Any] | None) -> None:
         milli, gpus = self._gpus_by_pod.pop(key, (0, []))
         for gpu in gpus:
             self._milli_by_gpu[gpu] -= milli
@@ -135,7 +135,7 @@ class GpuHistory:
             if self._milli_by_gpu[gpu] > 1000:
                 self.errors.append(f"GPU {gpu} has {self._milli_by_gpu[gpu]} milli with {key}")
 
-    def _read_gpus(self, key: str, pod: JsonObject) -> tuple[int, list[tuple[str, int]]]:
+    def _read_gpus(self, key: str, pod: Mapping[str, Any]) -> tuple[int, list[tuple[str, int]]]:
         """Return the milli of each GPU of the pod, and its GPUs."""
         requests = pod["spec"]["containers"][0]["resources"]["requests"]
         count, text = int(requests.get(COUNT, "1")), pod["metadata"].get("annotations", {}).get(INDEX, "")

@@ -167,7 +167,7 @@ def test_a_terminating_leader_does_not_wait_for_a_gang_or_a_volume(point: str) -
         second = await harness.start_scheduler()
         context = first.scheduler.context
         (profile,) = context.profiles.values()
-        context.profiles = {profile.scheduler_name: replace(profile, **{point: (Waits(),)})}
+        context.profiles = {profile.scheduler_name: replace(profile, **dict[str, Any]({point: (Waits(),)}))}
         harness.create_pods("a")
         await harness.wait_until(lambda: len(context.waiting_pods) + len(context.pre_bind_cancel_functions) == 1)
         first.stopping.set()

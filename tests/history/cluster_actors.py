@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import monotonic
 from typing import Final
 
@@ -10,8 +11,9 @@ from tests.controlplane.api_client import ApiClient, ApiStatusError, Unreachable
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.resources import ALL_RESOURCES
 from tests.history.cluster_state import ClusterState, Object, is_finished, is_terminating, node_name, uid_of
+from tests.history.node_rules import HOST
 from tests.history.observer import Observer
-from tests.history.workload import HOST, Operation, make_volume, reference
+from tests.history.workload import Operation, make_volume, reference
 
 _RETRY_SECONDS: Final = 90.0
 _RETRY_INTERVAL: Final = 0.2
@@ -99,7 +101,7 @@ class OperationRunner(_Actor):
             while (remaining := start + operation.time - monotonic()) > 0:
                 if self._stopping.wait(remaining):
                     return
-            send_repeatedly(lambda operation=operation: self._carry_out(operation), self._stopping)
+            send_repeatedly(partial(self._carry_out, operation), self._stopping)
             start = postpone(start, operation.time, monotonic())
 
     def _carry_out(self, operation: Operation) -> None:

@@ -37,7 +37,7 @@ def requested_amounts(pod: Object) -> Counter[str]:
     amounts: Counter[str] = Counter({"pods": 1})
     for container in pod["spec"]["containers"]:
         for name, amount in container.get("resources", {}).get("requests", {}).items():
-            amounts[name] += parse_quantity(str(amount))
+            amounts[name] += parse_quantity(str(amount))  # type: ignore[assignment]  # a Counter counts fractions, too
     return amounts
 
 

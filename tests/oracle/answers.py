@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from extender.analysis.explanation.explain_json import make_explanation_values
 from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods
@@ -31,8 +31,6 @@ Answers = dict[str, Any]
 
 In `bindings` are the writes of PreBind by pod and node; recorded results have none.
 """
-
-_T = TypeVar("_T")
 
 _SKIP: Final = "QueueSkip;"
 _DOMAIN_ERROR: Final = re.compile(r"(cannot determine domain for already scheduled pods: ).*")
@@ -114,7 +112,7 @@ class _FirstOfTies(Random):
     def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
         return 0
 
-    def choice(self, seq: Sequence[_T]) -> _T:
+    def choice(self, seq: Any) -> Any:
         return seq[0]
 
 
@@ -197,7 +195,7 @@ def _get_key(item: dict[str, Any]) -> str:
 
 
 def _make_group_values() -> dict[str, Any]:
-    outcome = {"scheduled": False, "waitsForPreemption": False, "message": None, "victims": []}
+    outcome: dict[str, Any] = {"scheduled": False, "waitsForPreemption": False, "message": None, "victims": []}
     return {**outcome, "members": {}, "conditions": {}}
 
 
@@ -217,18 +215,20 @@ def _add_member(
 
 def find_answer_differences(want: Answers, got: Answers) -> list[str]:
     """Return one line per difference; the order of reasons and the text of internal errors have no meaning."""
-    groups = (_normalize_groups(answers.get("podGroups", {})) for answers in (want, got))
+    want_groups, got_groups = (_normalize_groups(answers.get("podGroups", {})) for answers in (want, got))
     members = (group["members"] for group in want.get("podGroups", {}).values())
     results = [*want["pods"].items(), *(item for by_pod in members for item in by_pod.items())]
     held = {key for key, result in results if result.get("preEnqueue")}
-    events = (_normalize_events(answers.get("events", ()), held) for answers in (want, got))
-    bindings = (normalize_bindings(answers["bindings"]) for answers in (want, got) if "bindings" in want)
-    return [
+    want_events, got_events = (_normalize_events(answers.get("events", ()), held) for answers in (want, got))
+    differences = [
         *golden.find_differences(_normalize(want["pods"]), _normalize(got["pods"])),
-        *golden.find_differences(*groups),
-        *golden.find_differences(*events),
-        *(golden.find_differences(*bindings) if "bindings" in want else ()),
+        *golden.find_differences(want_groups, got_groups),
+        *golden.find_differences(want_events, got_events),
     ]
+    if "bindings" in want:
+        want_bindings, got_bindings = (normalize_bindings(answers["bindings"]) for answers in (want, got))
+        differences += golden.find_differences(want_bindings, got_bindings)
+    return differences
 
 
 def _normalize_events(events: Sequence[dict[str, Any]], held: Collection[str]) -> dict[str, Any]:

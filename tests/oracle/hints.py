@@ -53,9 +53,10 @@ def ask_hints(
 def _make_forest(cache: Cache, gates: FeatureGates) -> WorkloadForest:
     """Return the trees of pod groups of the queue, which knows the groups of the cache."""
     forest = WorkloadForest(composite_groups="CompositePodGroup" in gates)
-    for kind in (PodGroup, CompositePodGroup):
-        for group in cache.snapshot().objects(kind).values():
-            forest.put(group)
+    snapshot = cache.snapshot()
+    groups: list[PodGroup | CompositePodGroup] = [*snapshot.objects(PodGroup).values()]
+    for group in [*groups, *snapshot.objects(CompositePodGroup).values()]:
+        forest.put(group)
     return forest
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from extender.app import wiring
 from extender.cache.cache import Cache
-from extender.extender_api.payloads import DecodeCaches, RequestError, decode_args
-from extender.extender_api.request_limits import RequestLimits
+from extender.extender_api.payloads import DecodeCaches, decode_args
+from extender.extender_api.request_limits import RequestError, RequestLimits
 from extender.extender_api.verbs import Verbs
 from tests.build import make_node
 from tests.coroutines import run_now

@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from extender.analysis.pod_placer import Attempt, FailedAttempts, PodPlacer
+from extender.analysis.permit_simulation import Attempt
+from extender.analysis.pod_placer import FailedAttempts, PodPlacer
 from extender.api.kinds.pod import Pod
 from extender.app import wiring
 from extender.cache.cache import Cache

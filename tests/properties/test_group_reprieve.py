@@ -44,8 +44,8 @@ def reprieve(
             hypothesis.evict_pod(pod)
     runtime = PluginRuntime(result_cache=ResultCache(enabled=tries_local_first))
     assignments = []
-    for pod, node_name in members:
-        pod_info = snapshot.make_pod_info(pod)
+    for member, node_name in members:
+        pod_info = snapshot.make_pod_info(member)
         run = run_pre_filter_plugins(pod_info, hypothesis.snapshot(), PROFILE, runtime)
         assignments.append(Assignment(pod_info, node_name, run.cycle_state, run.skipped_plugins))
     dry_run = AssignmentDryRun(hypothesis.snapshot(), assignments, PROFILE, runtime)

@@ -17,6 +17,7 @@ from extender.config.render import render_without_defaults
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.score import prioritize_nodes
 from tests import policy_oracle as oracle
+from tests import policy_oracle_cluster as oracle_cluster
 from tests.build import make_node, make_object, make_pod
 
 SAMPLES = Path(__file__).resolve().parents[1] / "cases" / "policy"
@@ -34,7 +35,7 @@ def load_sample(path: Path) -> dict[str, Any]:
 # -- Kubernetes objects of the oracle's cluster
 
 
-def build_pod(pod: oracle.Pod, node: str = "") -> Any:
+def build_pod(pod: oracle_cluster.Pod, node: str = "") -> Any:
     requests = {"cpu": pod.cpu and f"{pod.cpu}m", "memory": pod.memory and f"{pod.memory}Mi"}
     container: dict[str, Any] = {
         "name": "app",
@@ -66,7 +67,7 @@ def build_pod(pod: oracle.Pod, node: str = "") -> Any:
     return make_pod(pod.name, node=node, labels=pod.labels, metadata=metadata, spec=spec)
 
 
-def build_cache(cluster: oracle.Cluster) -> Cache:
+def build_cache(cluster: oracle_cluster.Cluster) -> Cache:
     cache = Cache()
     for node in cluster.nodes:
         zone = {ZONE: node.labels["zone"]} if "zone" in node.labels else {}
@@ -108,8 +109,8 @@ LABELS = ("rack", "zone", "ssd", "retiring")
 
 
 @st.composite
-def pods(draw: st.DrawFn, name: str, *, incoming: bool = False) -> oracle.Pod:
-    return oracle.Pod(
+def pods(draw: st.DrawFn, name: str, *, incoming: bool = False) -> oracle_cluster.Pod:
+    return oracle_cluster.Pod(
         name,
         labels=draw(APPS),
         cpu=draw(st.none() | st.integers(1, 900)),
@@ -133,7 +134,7 @@ def pods(draw: st.DrawFn, name: str, *, incoming: bool = False) -> oracle.Pod:
 
 
 @st.composite
-def nodes(draw: st.DrawFn, name: str) -> oracle.Node:
+def nodes(draw: st.DrawFn, name: str) -> oracle_cluster.Node:
     effect = st.sampled_from(["NoSchedule", "NoExecute", "PreferNoSchedule", "PreferNoSchedule"])
     taints = draw(st.dictionaries(st.sampled_from(["dedicated", "old"]), effect, max_size=1))
     conditions = draw(
@@ -146,7 +147,7 @@ def nodes(draw: st.DrawFn, name: str) -> oracle.Node:
         )
     )
     assigned = [draw(pods(f"{name}-{index}")) for index in range(draw(st.integers(0, 3)))]
-    return oracle.Node(
+    return oracle_cluster.Node(
         name,
         labels=draw(st.dictionaries(st.sampled_from(LABELS), st.sampled_from("ab"))),
         cpu=draw(st.integers(500, 4000)),
@@ -162,7 +163,7 @@ def nodes(draw: st.DrawFn, name: str) -> oracle.Node:
 
 
 @st.composite
-def pods_and_clusters(draw: st.DrawFn) -> tuple[oracle.Pod, oracle.Cluster]:
+def pods_and_clusters(draw: st.DrawFn) -> tuple[oracle_cluster.Pod, oracle_cluster.Cluster]:
     """Draw a pod and a cluster. Permissive clusters reject few nodes, so that several nodes are scored."""
     permissive = draw(st.booleans())
     selectors = st.sampled_from([{"app": "web"}, {"app": "db"}, {"tier": "front"}])
@@ -170,12 +171,18 @@ def pods_and_clusters(draw: st.DrawFn) -> tuple[oracle.Pod, oracle.Cluster]:
     cluster_nodes = [draw(nodes(f"n{index}")) for index in range(draw(st.integers(1 + 2 * permissive, 4)))]
     pod = draw(pods("p", incoming=True))
     if permissive:
-        unrestricted = {"taints": (), "cordoned": False, "conditions": {}, "max_pods": 9, "max_disks": 9}
+        unrestricted: dict[str, Any] = {
+            "taints": (),
+            "cordoned": False,
+            "conditions": {},
+            "max_pods": 9,
+            "max_disks": 9,
+        }
         cluster_nodes = [
             replace(node, cpu=node.cpu + 3000, memory=node.memory + 3000, **unrestricted) for node in cluster_nodes
         ]
         pod = replace(pod, selector={}, port=0, disk="")
-    return pod, oracle.Cluster(tuple(cluster_nodes), tuple(services))
+    return pod, oracle_cluster.Cluster(tuple(cluster_nodes), tuple(services))
 
 
 PREDICATE = st.one_of(
@@ -201,11 +208,12 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
     """Draw a valid Policy in which no label is both required and forbidden."""
     policy: dict[str, Any] = {"kind": "Policy", "apiVersion": "v1"}
     if draw(st.booleans()):
-        predicates = draw(st.lists(PREDICATE, max_size=6))
-        presence = {
+        predicates: list[dict[str, Any]] = draw(st.lists(PREDICATE, max_size=6))
+        label_predicates = {
             entry["argument"]["labelsPresence"]["labels"][0]: entry for entry in predicates if entry["name"] == "has"
         }
-        policy["predicates"] = [entry for entry in predicates if entry["name"] != "has"] + list(presence.values())
+        others = [entry for entry in predicates if entry["name"] != "has"]
+        policy["predicates"] = others + list(label_predicates.values())
     if draw(st.booleans()):
         names = st.sampled_from(sorted([*oracle.PRIORITIES, "EqualPriority"]))
         plain = draw(st.lists(names, max_size=5, unique=True))
@@ -225,14 +233,14 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def assert_same_decision(
-    policy: dict[str, Any], setup: wiring.SchedulerSetup, pod: oracle.Pod, cluster: oracle.Cluster
+    policy: dict[str, Any], setup: wiring.SchedulerSetup, pod: oracle_cluster.Pod, cluster: oracle_cluster.Cluster
 ) -> None:
     snapshot = build_cache(cluster).snapshot()
     profile, runtime = setup.first_profile, wiring.make_runtime()
     pod_info = snapshot.make_pod_info(build_pod(pod))
     diagnosis = find_nodes_that_pass_filters(pod_info, snapshot, profile, runtime)
     feasible_nodes = oracle.find_feasible_nodes(policy, pod, cluster)
-    names = [snapshot.names[row] for row in np.flatnonzero(diagnosis.feasible)]
+    names = [snapshot.names[row] for row in np.flatnonzero(diagnosis.feasible).tolist()]
     assert names == [node.name for node in feasible_nodes]
     if feasible_nodes:
         ranking = prioritize_nodes(pod_info, snapshot, profile, runtime, diagnosis.feasible, diagnosis.pre_filter_run)
@@ -252,7 +260,7 @@ def test_a_sample_policy_decides_like_its_conversion(path: Path, data: st.DataOb
 @given(policy=policies(), pod_and_cluster=pods_and_clusters())
 @settings(SETTINGS, max_examples=120)
 def test_any_policy_decides_like_its_rendered_conversion(
-    policy: dict[str, Any], pod_and_cluster: tuple[oracle.Pod, oracle.Cluster]
+    policy: dict[str, Any], pod_and_cluster: tuple[oracle_cluster.Pod, oracle_cluster.Cluster]
 ) -> None:
     rendered = render_without_defaults(wiring.build_setup_from_document(policy, "policy").configuration)
     assert_same_decision(policy, wiring.load_setup(rendered.encode(), "converted"), *pod_and_cluster)

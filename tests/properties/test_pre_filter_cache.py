@@ -1,6 +1,6 @@
 """Cacheable PreFilter and PreScore results do not depend on the cluster."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -9,6 +9,7 @@ from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
+from extender.framework.extension_points import CacheablePreFilter, CacheablePreScore
 from extender.framework.profiles import Profile
 from tests.build import make_node, make_object, make_pod
 
@@ -197,10 +198,12 @@ def test_all_results_for_a_plain_pod_are_cacheable_except_those_that_depend_on_o
     results = {
         plugin.name
         for plugin in PROFILE.pre_filter_plugins
-        if plugin not in BEFORE or not plugin.pre_filter_is_cacheable(pod_info)
+        if plugin not in BEFORE or not cast("CacheablePreFilter", plugin).pre_filter_is_cacheable(pod_info)
     }
     rated = {
-        p.name for p in PROFILE.pre_score_plugins if p not in BEFORE_SCORES or not p.pre_score_is_cacheable(pod_info)
+        plugin.name
+        for plugin in PROFILE.pre_score_plugins
+        if plugin not in BEFORE_SCORES or not cast("CacheablePreScore", plugin).pre_score_is_cacheable(pod_info)
     }
 
     assert results == {"InterPodAffinity"}

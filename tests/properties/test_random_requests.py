@@ -9,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from extender.extender_api.payloads import RequestError, decode_args, decode_binding_args, decode_preemption_args
+from extender.extender_api.payloads import decode_args, decode_binding_args, decode_preemption_args
+from extender.extender_api.request_limits import RequestError
 from extender.extender_api.routes import new_app
 from tests.coroutines import run_now
 from tests.unit.extender_api.http_harness import make_service

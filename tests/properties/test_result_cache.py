@@ -74,7 +74,7 @@ SPECS: dict[str, dict[str, Any]] = {
 }
 
 
-def _node(number: int, cpu: int, zone: str | None, tainted: bool, image_size: int = 0) -> Node:
+def _node(number: int, cpu: int, zone: str | None, tainted: bool, *, image_size: int = 0) -> Node:
     labels = {HOST: f"node-{number}"} | ({ZONE: zone} if zone else {})
     taints = (
         [{"key": "only", "effect": "NoSchedule"}, {"key": "rather", "effect": "PreferNoSchedule"}] if tainted else []
@@ -112,7 +112,7 @@ GROUP_STEPS = st.lists(
 
 
 def _pod(number: int, spec: str, app: str, cpu: int, port: bool) -> Pod:
-    container = {"name": "app", "image": "app", "resources": {"requests": {"cpu": f"{cpu}m"}}}
+    container: dict[str, Any] = {"name": "app", "image": "app", "resources": {"requests": {"cpu": f"{cpu}m"}}}
     if port:
         container["ports"] = [{"hostPort": 8080}]
     return make_pod(f"pod-{number}", labels={"app": app}, spec={"containers": [container], **SPECS[spec]})
@@ -123,7 +123,7 @@ def _pod(number: int, spec: str, app: str, cpu: int, port: bool) -> Pod:
 def test_cached_and_fresh_results_are_equal(first: list[Any], steps: list[Any]) -> None:
     """One runtime caches columns for the whole run, the other runs every plugin on every node each time."""
     caching_runtime, fresh_runtime = wiring.make_runtime(cache_results=True), wiring.make_runtime(cache_results=False)
-    cache, rng, placed = Cache(), Random(0), []
+    cache, rng, placed = Cache(), Random(0), list[str]()
     for node in first:
         cache.add_or_update_node(_node(*node))
     for number, (kind, what) in enumerate(steps):
@@ -145,7 +145,7 @@ def test_cached_and_fresh_results_are_equal(first: list[Any], steps: list[Any]) 
 def test_hypotheses_of_pod_groups_share_cached_results(first: list[Any], steps: list[Any]) -> None:
     """The members of a group are placed on a hypothesis. Then they are assumed, or not, or the group is tried again."""
     caching_runtime, fresh_runtime = wiring.make_runtime(cache_results=True), wiring.make_runtime(cache_results=False)
-    cache, rng, placed = Cache(), Random(0), []
+    cache, rng, placed = Cache(), Random(0), list[str]()
     for node in first:
         cache.add_or_update_node(_node(*node))
     for number, (kind, what) in enumerate(steps):

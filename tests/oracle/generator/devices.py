@@ -50,8 +50,8 @@ def _add_slices(builder: ClusterBuilder, node: str, *, beta: bool) -> None:
     if beta:
         counters = _add_beta_fields(builder, devices)
         count += bool(counters)
-    pool = {"name": node, "generation": 1, "resourceSliceCount": count}
-    spec = {"driver": _GPU, "pool": pool, "nodeName": node}
+    pool: Raw = {"name": node, "generation": 1, "resourceSliceCount": count}
+    spec: Raw = {"driver": _GPU, "pool": pool, "nodeName": node}
     builder.add("resource.k8s.io/v1", "ResourceSlice", f"{node}-gpu", spec={**spec, "devices": devices})
     if counters:
         builder.add(
@@ -146,7 +146,9 @@ def _add_claim(builder: ClusterBuilder, name: str, namespace: str, pod: Raw, pod
     claims = [item for item in builder.items if item["kind"] == "ResourceClaim"]
     if any(item["metadata"]["name"] == name and item["metadata"]["namespace"] == namespace for item in claims):
         return
-    spec, status, metadata = _claim_spec(builder, namespace), {}, {}
+    spec = _claim_spec(builder, namespace)
+    status: Raw = {}
+    metadata: Raw = {}
     device = _find_free_device(builder, node) if node or builder.chance(0.15) else None
     if device is not None:
         # An allocated claim has the simple request that its allocation satisfies.
@@ -185,7 +187,7 @@ def _find_free_device(builder: ClusterBuilder, node: str) -> tuple[str, str] | N
 
 
 def _claim_spec(builder: ClusterBuilder, namespace: str) -> Raw:
-    requests = []
+    requests: list[Raw] = []
     for number in range(builder.pick((1, 1, 2))):
         name = f"r{number}"
         if builder.chance(0.25):

@@ -77,8 +77,11 @@ def _make_configuration(builder: ClusterBuilder, scheduler: str) -> Raw:
     if strategy["type"] == "RequestedToCapacityRatio":
         shape = [{"utilization": utilization, "score": builder.rng.randint(0, 10)} for utilization in (0, 100)]
         strategy["requestedToCapacityRatio"] = {"shape": shape}
-    balanced = {"resources": [{"name": name, "weight": 1} for name in names]}
-    arguments = {"NodeResourcesFit": {"scoringStrategy": strategy}, "NodeResourcesBalancedAllocation": balanced}
+    balanced: Raw = {"resources": [{"name": name, "weight": 1} for name in names]}
+    arguments: dict[str, Raw] = {
+        "NodeResourcesFit": {"scoringStrategy": strategy},
+        "NodeResourcesBalancedAllocation": balanced,
+    }
     profile = {"schedulerName": scheduler, "pluginConfig": make_plugin_config(arguments)}
     kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     return {**kind, "profiles": [profile]}

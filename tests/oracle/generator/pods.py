@@ -122,13 +122,14 @@ def add_budgets(builder: ClusterBuilder) -> None:
 def add_services(builder: ClusterBuilder) -> None:
     """Add services, replica sets and stateful sets, from which the default spread constraints come."""
     for number in range(builder.rng.randint(0, 2)):
-        spec = {"selector": {"app": builder.pick(("a", "b", "c"))}, "ports": [{"port": 80, "protocol": "TCP"}]}
+        spec: Raw = {"selector": {"app": builder.pick(("a", "b", "c"))}, "ports": [{"port": 80, "protocol": "TCP"}]}
         builder.add("v1", "Service", f"service-{number}", builder.pick(builder.namespaces), spec=spec)
     pods = [item for item in builder.items if item["kind"] == "Pod"]
     for number, kind in enumerate(builder.sample(("ReplicaSet", "StatefulSet"), 0, 2)):
         namespace, app = builder.pick(builder.namespaces), builder.pick(("a", "b", "c"))
         selector = {"matchLabels": {"app": app}}
-        spec = {"replicas": 2, "selector": selector, "template": {"metadata": {"labels": {"app": app}}, "spec": {}}}
+        template: Raw = {"metadata": {"labels": {"app": app}}, "spec": {}}
+        spec = {"replicas": 2, "selector": selector, "template": template}
         owner = builder.add("apps/v1", kind, f"owner-{number}", namespace, spec=spec)
         for pod in pods:
             if pod["metadata"]["namespace"] == namespace and pod["metadata"]["labels"].get("app") == app:

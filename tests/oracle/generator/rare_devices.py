@@ -211,6 +211,7 @@ def _add_pool(builder: ClusterBuilder) -> None:
         "generation": 1,
         "resourceSliceCount": count + builder.chance(0.05),
     }
+    spec: Raw = {}
     for index in range(count):
         devices: list[Raw] = [
             {"name": f"gpu-{index + number}", "attributes": attributes, "capacity": {"memory": _capacity(builder)}}
@@ -331,8 +332,8 @@ def _change_allocation(builder: ClusterBuilder, claim: Raw) -> None:
 
 
 def _request_extended(builder: ClusterBuilder, pod: Raw, slices: list[Raw]) -> None:
-    names = ("example.com/gpu", "example.com/fpga", "deviceclass.resource.kubernetes.io/gpu")
-    names += ("deviceclass.resource.kubernetes.io/missing", "deviceclass.resource.kubernetes.io/any")
+    classes = (f"deviceclass.resource.kubernetes.io/{name}" for name in ("gpu", "missing", "any"))
+    names = ("example.com/gpu", "example.com/fpga", *classes)
     spec = pod["spec"]
     if "initContainers" not in spec and builder.chance(0.4):
         spec["initContainers"] = [{"name": "rare", "image": "busybox:1"}]

@@ -213,7 +213,8 @@ def _change_images(builder: ClusterBuilder, pod: Raw) -> None:
 
 
 def _change_affinity(builder: ClusterBuilder, pod: Raw) -> None:
-    selectors = (None, {}, {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}, builder.label_selector())
+    without_app: Raw = {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}
+    selectors: tuple[Raw | None, ...] = (None, {}, without_app, builder.label_selector())
     for field in builder.sample(("podAffinity", "podAntiAffinity"), 1, 2):
         terms = []
         for _ in range(builder.rng.randint(1, 3)):

@@ -14,7 +14,7 @@ _AMOUNTS: Final = {
 }
 _LIMITS: Final = ("9223372036854775807", "-9223372036854775808", "0", "-2", "5")
 _NUMBERS: Final = (*_LIMITS, "99999999999999999999", "+2", "05", "-0", "1.5", "1_0", "0x3", " 5", "x", "")
-_SELECTORS: Final = (
+_SELECTORS: Final[tuple[Raw, ...]] = (
     {"matchLabels": {"app": ""}},
     {"matchExpressions": [{"key": "app", "operator": "In", "values": ["a", "a", "b"]}]},
     {

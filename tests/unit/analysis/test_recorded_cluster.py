@@ -18,7 +18,7 @@ from extender.api.kinds.pod import Pod
 from extender.api.kinds.storage import PersistentVolumeClaim, StorageClass
 from extender.api.kinds.workload import Service
 
-NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+NODE: dict[str, Any] = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
 POD: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Pod",

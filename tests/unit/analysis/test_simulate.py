@@ -52,7 +52,7 @@ def test_placed_pods_use_resources_that_later_pods_lack(tmp_path: Path) -> None:
     *placed, unplaced = simulation.placements
     assert placed == [make_placement("default/a", "n1"), make_placement("default/b", "n2")]
     assert (unplaced.pod, unplaced.node, unplaced.reason) == ("default/c", None, "Insufficient cpu")
-    assert unplaced.message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
+    assert str(unplaced.message).startswith("0/2 nodes are available: 2 Insufficient cpu.")
 
 
 def test_pods_are_scheduled_by_priority_then_by_file_order(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from extender.app.wiring import build_setup
 from extender.basics.clock import SystemClock
 from extender.client.kubeconfig import CredentialSource
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
+from extender.queueing.queued_entities import QueuedPodInfo
 from tests.build import make_node, make_pod
 
 T = TypeVar("T")
@@ -47,7 +48,7 @@ def with_scheduler(inspect: Callable[[StandaloneScheduler], T]) -> T:
             cache.add_or_update_pod(pod)
             scheduler.queue.add(cache.snapshot().make_pod_info(pod), 0.0)
         rejected = scheduler.queue.pop()
-        assert rejected is not None
+        assert isinstance(rejected, QueuedPodInfo)
         rejected.unschedulable_plugins = frozenset(("NodeResourcesFit", "NodeAffinity"))
         scheduler.queue.add_unschedulable_if_not_present(rejected, 0.0)
         return inspect(scheduler)

@@ -1,6 +1,7 @@
 """The writes of a plan of evictions, on a fake server. tests/controlplane/test_rebalance_apply.py has a real one."""
 
 import asyncio
+from typing import cast
 
 import msgspec
 import pytest
@@ -9,7 +10,7 @@ from extender.analysis.recorded_cluster import Recording
 from extender.app.cluster_reader import ClusterReader
 from extender.app.plan_executor import ExecutionOptions, PlanExecutor
 from extender.client.errors import ApiError, ForbiddenError, UnreachableError
-from extender.client.transport import Request
+from extender.client.transport import Request, Transport
 from extender.planning.rebalance.plan import Action, Change, Proof, Step
 
 
@@ -24,7 +25,7 @@ class FakeTransport:
     async def call(self, request: Request) -> bytes:
         self.call_count += 1
         node = request.path.rpartition("/")[2]
-        if msgspec.json.decode(request.body)["spec"]["unschedulable"]:
+        if msgspec.json.decode(request.body or b"")["spec"]["unschedulable"]:
             self.cordoned.append(node)
         elif node == self._locked:
             raise ForbiddenError("no")
@@ -50,7 +51,7 @@ def execute(transport: FakeTransport, *changes: Change) -> list[str]:
         lambda recording, remaining: Proof(tuple(map(Step, remaining))), reports.append, timeout=60
     )
     with pytest.raises(ApiError, match=r"^no response in time$"):
-        asyncio.run(PlanExecutor(transport, "the cluster", options).run(changes))
+        asyncio.run(PlanExecutor(cast("Transport", transport), "the cluster", options).run(changes))
     return reports
 
 

@@ -86,7 +86,8 @@ class CountingSocket(socket.socket):
 
     def _count_received(self, count: int) -> None:
         if count:
-            self.bytes_in_flight.add(*reversed(self.ends), -count)
+            end, other_end = self.ends
+            self.bytes_in_flight.add(other_end, end, -count)
         else:
             self.bytes_in_flight.add_stream_end(*reversed(self.ends))
 

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -86,7 +87,7 @@ def test_the_verified_server_name_may_differ_from_the_address(tmp_path: Path) ->
     async def main() -> None:
         async with ScriptedServer(tls=certificates.server("api.example.org")) as server:
             server.respond("GET /api/v1/pods", Reply())
-            source = certificates.kubeconfig(server.url, **{"tls-server-name": "api.example.org"})
+            source = certificates.kubeconfig(server.url, **dict[str, Any]({"tls-server-name": "api.example.org"}))
             async with connected(source) as transport:
                 await transport.call(GET)
 
@@ -131,7 +132,7 @@ def test_after_a_rejected_certificate_the_ca_is_read_again_also_with_an_exec_plu
     certificates = Certificates(tmp_path)
     trusted = (tmp_path / "ca.crt").read_bytes()
     trustme.CA().cert_pem.write_to_path(tmp_path / "ca.crt")
-    user = {"exec": write_exec_plugin(tmp_path, '{"token":"x"}')}
+    user: dict[str, object] = {"exec": write_exec_plugin(tmp_path, '{"token":"x"}')}
     server_tls = certificates.server()
     server_tls.verify_mode = ssl.CERT_NONE
 

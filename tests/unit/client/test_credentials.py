@@ -5,6 +5,7 @@ import os
 import ssl
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -114,7 +115,7 @@ def test_a_running_process_keeps_its_cluster_if_the_current_context_changes(tmp_
             user={"token": "new"},
             contexts=contexts,
             clusters=clusters,
-            **{"current-context": "other"},
+            **dict[str, Any]({"current-context": "other"}),
         )
         second = await credentials.replace_rejected(first)
         assert second.config.server == "http://one:8080"

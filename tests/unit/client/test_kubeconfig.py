@@ -67,7 +67,8 @@ def test_of_several_files_the_first_current_context_wins(tmp_path: Path) -> None
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "secret").write_text("of-b")
     first = write_kubeconfig(tmp_path / "first", clusters=[], users=None)
-    second = write_kubeconfig(tmp_path / "b" / "second", user={"tokenFile": "secret"}, **{"current-context": "other"})
+    elsewhere: dict[str, Any] = {"current-context": "other"}
+    second = write_kubeconfig(tmp_path / "b" / "second", user={"tokenFile": "secret"}, **elsewhere)
     environ = {"KUBECONFIG": f"{first}:{tmp_path}/missing:{second}", "HOME": str(tmp_path)}
     identity = load_config(CredentialSource(environ=environ))
     assert identity.server == "http://one:8080"

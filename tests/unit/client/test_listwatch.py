@@ -159,7 +159,9 @@ def test_an_object_without_a_name_is_left_out_and_counted() -> None:
 
 def test_an_object_that_is_nested_too_deeply_is_left_out_and_counted() -> None:
     """The API server allows 10,000 levels. One claim of any user stopped the list of all claims."""
-    claims = [{"metadata": {"name": name, "namespace": "ns", "resourceVersion": "1"}} for name in "abc"]
+    claims: list[dict[str, Any]] = [
+        {"metadata": {"name": name, "namespace": "ns", "resourceVersion": "1"}} for name in "abc"
+    ]
     claims[1]["metadata"]["managedFields"] = "levels"
     claims[2]["spec"] = {"devices": {"config": [{"opaque": {"driver": "gpu", "parameters": {"x": "levels"}}}]}}
     body = json.dumps(list_reply(5, *claims).body).encode().replace(b'"levels"', b"[" * 5_000 + b"]" * 5_000)

@@ -131,7 +131,7 @@ class Cluster:
     def _make_faulty_steps(self, sent: Sequence[Any]) -> Iterator[Any]:
         if not self.faulty or self.random.random() < 0.8:
             return
-        bad = [[CUT], [SILENCE], [b'{"type":"MODIF', CUT], [b"{]\n"], [error_event(410, "Expired")]]
+        bad: list[list[Any]] = [[CUT], [SILENCE], [b'{"type":"MODIF', CUT], [b"{]\n"], [error_event(410, "Expired")]]
         bad += [[error_event(500)], [self.random.choice(sent)], [sent[-1], sent[0]], [b"\n"], [70.0]]
         yield from self.random.choice(bad)
 

@@ -37,16 +37,16 @@ def test_a_request_sends_the_user_agent_and_accepts_uncompressed_json() -> None:
             path = "/api/v1/namespaces/a%2Fb/pods/x"
             request = Request("PATCH", path, {"fieldSelector": "a=b,c!=d"}, b'{"x": 1}', "application/merge-patch+json")
             assert await transport.call(request) == b'{"ok":true}'
-            (request,) = server.requests
-            assert request.query == {"fieldSelector": "a=b,c!=d"}
-            assert request.body == {"x": 1}
+            (received,) = server.requests
+            assert received.query == {"fieldSelector": "a=b,c!=d"}
+            assert received.body == {"x": 1}
             wanted = {
                 "accept": "application/json",
                 "accept-encoding": "identity",
                 "user-agent": "extender/test",
                 "content-type": "application/merge-patch+json",
             }
-            assert {name: request.headers.get(name) for name in wanted} == wanted
+            assert {name: received.headers.get(name) for name in wanted} == wanted
 
     run(main())
 

@@ -1,5 +1,7 @@
 """Default plugins behind feature gates, their merging with custom ones, and defaults of empty fields."""
 
+from typing import Any
+
 import pytest
 
 from extender.config.defaults import (
@@ -115,10 +117,10 @@ MERGED_SETS = {
 
 
 @pytest.mark.parametrize(("custom", "merged"), MERGED_SETS.values(), ids=MERGED_SETS)
-def test_a_custom_set_is_merged_with_the_default(custom, merged):
+def test_a_custom_set_is_merged_with_the_default(custom: Any, merged: Any) -> None:
     assert merge_plugin_set(DEFAULT, custom) == merged
 
 
-def test_plugins_disabled_by_the_default_follow_the_custom_ones():
+def test_plugins_disabled_by_the_default_follow_the_custom_ones() -> None:
     default = PluginSet(plugins("A", "B"), plugins("B"))
     assert merge_plugin_set(default, PluginSet(disabled=plugins("C"))) == PluginSet(plugins("A"), plugins("C", "B"))

@@ -139,7 +139,7 @@ def test_values_are_counted_with_aliases_and_keys() -> None:
     [(10_000, 40, True), (10_000, 50, False), (100_000, 3, True), (100_000, 10, False), (100, 40_000, False)],
 )
 def test_most_values_of_a_large_document_may_not_come_from_aliases(values: int, aliases: int, is_valid: bool) -> None:
-    mark = yaml.Mark("f", 0, 0, 0, None, None)
+    mark = yaml.Mark("f", 0, 0, 0, None, 0)
     anchor = yaml.SequenceStartEvent("a", None, True, mark, mark)
     scalars = [yaml.ScalarEvent(None, None, (True, False), "x")] * (values - 1)
     alias_events = [yaml.AliasEvent("a", mark, mark)] * aliases

@@ -24,7 +24,7 @@ PARSED = {
 
 
 @pytest.mark.parametrize(("text", "seconds"), PARSED.items(), ids=PARSED)
-def test_a_duration_is_parsed_to_seconds(text, seconds):
+def test_a_duration_is_parsed_to_seconds(text: str, seconds: float) -> None:
     assert parse(text) == seconds
 
 
@@ -42,7 +42,7 @@ INVALID = {
 
 
 @pytest.mark.parametrize(("text", "message"), INVALID.items(), ids=INVALID)
-def test_an_invalid_duration_is_rejected_with_the_message_of_go(text, message):
+def test_an_invalid_duration_is_rejected_with_the_message_of_go(text: str, message: str) -> None:
     with pytest.raises(ValueError, match="time: ") as caught:
         parse(text)
     assert str(caught.value) == message
@@ -64,11 +64,11 @@ RENDERED = {
 
 
 @pytest.mark.parametrize(("seconds", "text"), RENDERED.items(), ids=RENDERED.values())
-def test_a_duration_is_rendered_as_in_go(seconds, text):
+def test_a_duration_is_rendered_as_in_go(seconds: float, text: str) -> None:
     assert render(seconds) == text
 
 
 @given(st.integers(min_value=-(10**15), max_value=10**15))
-def test_a_rendered_duration_is_parsed_back(nanoseconds):
+def test_a_rendered_duration_is_parsed_back(nanoseconds: int) -> None:
     seconds = nanoseconds / 10**9
     assert parse(render(seconds)) == seconds

@@ -5,7 +5,7 @@ import pytest
 from extender.config.errors import ConfigError, FieldError, child, drop_cascading_errors, is_within, item
 
 
-def test_an_error_is_shown_as_path_and_message():
+def test_an_error_is_shown_as_path_and_message() -> None:
     assert str(FieldError("a[0].b", "wrong")) == "a[0].b: wrong"
 
 

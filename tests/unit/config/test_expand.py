@@ -98,7 +98,7 @@ DEFAULT = {
 
 
 @pytest.mark.parametrize(("point", "names"), DEFAULT.items(), ids=DEFAULT)
-def test_the_default_profile_has_kube_schedulers_plugins(point, names):
+def test_the_default_profile_has_kube_schedulers_plugins(point: str, names: Any) -> None:
     expanded, errors = expand_profile(make_default_profile(release=RELEASE_1_36), get_extension_points)
     assert errors == []
     assert expanded[point] == plugins(*names.split())
@@ -184,7 +184,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize(("profile", "point", "names"), ORDERS.values(), ids=ORDERS)
-def test_a_point_has_its_plugins_in_order(profile, point, names):
+def test_a_point_has_its_plugins_in_order(profile: Any, point: str, names: Any) -> None:
     expanded, errors = expand_profile(profile, get_extension_points)
     assert errors == []
     assert expanded[point] == plugins(*names.split())
@@ -250,15 +250,15 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("profile", "message"), ERRORS.values(), ids=ERRORS)
-def test_an_error_has_kube_schedulers_message(profile, message):
+def test_an_error_has_kube_schedulers_message(profile: Any, message: str) -> None:
     assert [str(error) for error in expand_profile(profile, get_extension_points)[1]] == [message]
 
 
-def test_the_last_weight_may_be_negative_as_in_kube_scheduler():
+def test_the_last_weight_may_be_negative_as_in_kube_scheduler() -> None:
     assert expand_profile(minimal(score=enabled("A=1", "B=-2")), get_extension_points)[1] == []
 
 
-def test_all_errors_of_a_profile_are_reported_together():
+def test_all_errors_of_a_profile_are_reported_together() -> None:
     profile = minimal(filter=enabled("Unlike", "ImageLocality"), score=enabled("A", "A"))
     assert [error.message for error in expand_profile(profile, get_extension_points)[1]] == [
         'FilterPlugin "Unlike" does not exist; is its package installed?',
@@ -267,7 +267,7 @@ def test_all_errors_of_a_profile_are_reported_together():
     ]
 
 
-def test_a_known_name_without_a_plugin_is_invalid_and_not_missing():
+def test_a_known_name_without_a_plugin_is_invalid_and_not_missing() -> None:
     """Its own error says what is wrong; a similar name would be no help."""
     names = {"Mine": "", "Mini": "", "mine": "Mine"}
     _, errors = expand_profile(minimal(filter=enabled("Mine")), get_extension_points, names)
@@ -277,25 +277,25 @@ def test_a_known_name_without_a_plugin_is_invalid_and_not_missing():
     assert [error.message for error in errors] == [want]
 
 
-def test_the_suggestion_is_one_of_the_known_names():
+def test_the_suggestion_is_one_of_the_known_names() -> None:
     _, errors = expand_profile(minimal(filter=enabled("MyPlugni")), get_extension_points, known_names={"MyPlugin": ""})
     assert [error.message for error in errors] == ['FilterPlugin "MyPlugni" does not exist; did you mean "MyPlugin"?']
 
 
-def test_profiles_are_expanded_by_scheduler_name():
+def test_profiles_are_expanded_by_scheduler_name() -> None:
     expanded, errors = expand_profiles([make_default_profile("a"), make_default_profile("b")], get_extension_points)
     assert errors == []
     assert list(expanded) == ["a", "b"]
 
 
-def test_profiles_that_cannot_sort_are_not_compared():
+def test_profiles_that_cannot_sort_are_not_compared() -> None:
     _, errors = expand_profiles([customized(queue_sort=disabled("*"))], get_extension_points)
     assert [error.message for error in errors] == [
         'only one queue sort plugin required for profile with scheduler name "s", but got 0'
     ]
 
 
-def test_an_unknown_plugin_that_is_expanded_at_no_point_is_ignored():
+def test_an_unknown_plugin_that_is_expanded_at_no_point_is_ignored() -> None:
     stars = dict.fromkeys(set(Plugins.__struct_fields__) - {"multi_point", "queue_sort", "bind"}, disabled("*"))
     needed = {
         "queue_sort": PluginSet(plugins("PrioritySort"), plugins("*")),
@@ -333,7 +333,7 @@ CONFLICTS = {
 
 
 @pytest.mark.parametrize(("profiles", "error"), CONFLICTS.values(), ids=CONFLICTS)
-def test_profiles_with_a_conflict_are_rejected(profiles, error):
+def test_profiles_with_a_conflict_are_rejected(profiles: Any, error: str) -> None:
     assert expand_profiles(profiles, get_extension_points)[1] == [error]
 
 

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -31,7 +32,7 @@ def load_errors(data: bytes) -> tuple[FieldError, ...]:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @pytest.mark.parametrize("encoding", ["YAML", "JSON", "builtins"])
-def test_all_errors_are_reported(case, encoding):
+def test_all_errors_are_reported(case: Any, encoding: Any) -> None:
     document = body(**case["document"])
     try:
         if encoding == "builtins":
@@ -69,14 +70,14 @@ DEFAULTS = {
 
 
 @pytest.mark.parametrize(("attribute", "value"), DEFAULTS.values(), ids=DEFAULTS)
-def test_an_absent_field_has_its_default(attribute, value):
+def test_an_absent_field_has_its_default(attribute: str, value: Any) -> None:
     actual: object = from_builtins(body(), "f")
     for name in attribute.split("."):
         actual = getattr(actual, name)
     assert actual == value
 
 
-def test_zero_and_empty_values_get_the_default_as_in_kube_scheduler():
+def test_zero_and_empty_values_get_the_default_as_in_kube_scheduler() -> None:
     document = body(
         leaderElection={"leaseDuration": "0s", "renewDeadline": "0", "retryPeriod": "0s", "resourceLock": ""},
         clientConnection={"qps": 0, "burst": 0, "contentType": ""},
@@ -84,11 +85,11 @@ def test_zero_and_empty_values_get_the_default_as_in_kube_scheduler():
     assert from_builtins(document, "f") == make_default_configuration()
 
 
-def test_an_empty_document_is_the_default_configuration():
+def test_an_empty_document_is_the_default_configuration() -> None:
     assert load_configuration(HEAD.encode(), "f") == make_default_configuration()
 
 
-def test_a_single_profile_is_the_default_scheduler():
+def test_a_single_profile_is_the_default_scheduler() -> None:
     assert [profile.scheduler_name for profile in from_builtins(body(profiles=[{}]), "f").profiles] == [
         "default-scheduler"
     ]
@@ -103,11 +104,11 @@ def test_a_single_profile_is_the_default_scheduler():
         pytest.param({"enableProfiling": False, "enableContentionProfiling": True}, True, id="explicitly on"),
     ],
 )
-def test_contention_profiling_follows_profiling(fields, contention_profiling):
+def test_contention_profiling_follows_profiling(fields: Any, contention_profiling: bool) -> None:
     assert from_builtins(body(**fields), "f").enable_contention_profiling is contention_profiling
 
 
-def test_all_fields_of_an_extender_are_loaded():
+def test_all_fields_of_an_extender_are_loaded() -> None:
     text = f"""{HEAD}
 extenders:
 - urlPrefix: https://e
@@ -133,13 +134,13 @@ extenders:
     )
 
 
-def test_an_extender_without_a_timeout_has_five_seconds():
+def test_an_extender_without_a_timeout_has_five_seconds() -> None:
     assert Extender().http_timeout == 5.0
     assert Extender(http_timeout=0.0).http_timeout == 5.0
     assert Extender(http_timeout=0.1).http_timeout == 0.1
 
 
-def test_plugin_arguments_are_loaded_with_their_path():
+def test_plugin_arguments_are_loaded_with_their_path() -> None:
     args = {"ignorePreferredTermsOfExistingPods": True}
     config = [{"name": "NodeAffinity"}, {"name": "InterPodAffinity", "args": args}]
     (profile,) = from_builtins(body(profiles=[{"pluginConfig": config}]), "f").profiles
@@ -232,16 +233,16 @@ DOCUMENT_ERRORS = {
 
 
 @pytest.mark.parametrize(("data", "message"), DOCUMENT_ERRORS.values(), ids=DOCUMENT_ERRORS)
-def test_a_document_error_has_its_position(data, message):
+def test_a_document_error_has_its_position(data: Any, message: str) -> None:
     assert [str(error) for error in load_errors(data)] == [message]
 
 
-def test_an_older_version_hides_no_other_error():
+def test_an_older_version_hides_no_other_error() -> None:
     data = f"apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: {KIND}\nparallelism: 0\nhealthzBindAddress: x\n"
     assert [error.path for error in load_errors(data.encode())] == ["", "healthzBindAddress", "parallelism"]
 
 
-def test_json_with_yaml_syntax_is_accepted():
+def test_json_with_yaml_syntax_is_accepted() -> None:
     assert (
         load_configuration(f"{{kind: {KIND}, apiVersion: {API_VERSION},}}".encode(), "f")
         == make_default_configuration()
@@ -253,12 +254,12 @@ def test_json_with_yaml_syntax_is_accepted():
     [("16.0", 16), ("0x10", 16), ("020", 16), ("0o20", 16), ("1_6", 16), ("1.6e1", 16)],
     ids=["no fraction", "hexadecimal", "octal", "new octal", "grouped", "an exponent"],
 )
-def test_numbers_are_parsed_as_in_go(text, parallelism):
+def test_numbers_are_parsed_as_in_go(text: str, parallelism: int) -> None:
     assert load_configuration(f"{HEAD}parallelism: {text}\n".encode(), "f").parallelism == parallelism
 
 
 @pytest.mark.parametrize("text", ["2020-01-01", "1:30"], ids=["a date", "sixties"])
-def test_text_that_go_does_not_resolve_stays_text(text):
+def test_text_that_go_does_not_resolve_stays_text(text: str) -> None:
     assert (
         load_configuration(
             f"{HEAD}leaderElection: {{resourceName: {text}}}\n".encode(), "f"
@@ -267,7 +268,7 @@ def test_text_that_go_does_not_resolve_stays_text(text):
     )
 
 
-def test_excessive_aliasing_is_rejected():
+def test_excessive_aliasing_is_rejected() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 8)]
     assert [str(error) for error in load_errors("\n".join(lines).encode())] == [
@@ -279,12 +280,12 @@ FILES = sorted(set((ROOT / "scheduler-config").rglob("*.yaml")) - {ROOT / "sched
 
 
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
-def test_the_shipped_configurations_load(path):
+def test_the_shipped_configurations_load(path: Path) -> None:
     configuration = load_configuration(path.read_bytes(), path.name)
     assert load_configuration(dump_yaml(build_document(configuration)).encode(), "rendered") == configuration
 
 
-def test_the_shipped_kube_scheduler_configuration_calls_the_extender():
+def test_the_shipped_kube_scheduler_configuration_calls_the_extender() -> None:
     configuration = load_configuration((ROOT / "scheduler-config/extender.yaml").read_bytes(), "extender.yaml")
     assert configuration.extenders == (
         Extender(
@@ -300,7 +301,7 @@ def test_the_shipped_kube_scheduler_configuration_calls_the_extender():
     )
 
 
-def test_the_shipped_standalone_configuration_is_the_default():
+def test_the_shipped_standalone_configuration_is_the_default() -> None:
     assert (
         load_configuration((ROOT / "scheduler-config/standalone.yaml").read_bytes(), "f")
         == make_default_configuration()

@@ -3,6 +3,8 @@
 Source: cmd/kube-scheduler/app/options/configfile.go, LogOrWriteConfig (1.36).
 """
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,11 +124,11 @@ profiles:
 """
 
 
-def test_a_configuration_is_rendered_as_by_kube_scheduler():
+def test_a_configuration_is_rendered_as_by_kube_scheduler() -> None:
     assert dump_yaml(build_document(SMALL, release=RELEASE_1_36)) == RENDERED
 
 
-def test_a_rendered_configuration_loads_back_equal():
+def test_a_rendered_configuration_loads_back_equal() -> None:
     assert load_configuration(RENDERED.encode(), "f") == SMALL
     assert (
         load_configuration(dump_yaml(build_document(make_default_configuration())).encode(), "f")
@@ -134,7 +136,7 @@ def test_a_rendered_configuration_loads_back_equal():
     )
 
 
-def test_defaulted_arguments_replace_those_of_the_configuration():
+def test_defaulted_arguments_replace_those_of_the_configuration() -> None:
     args = {"s": {"Other": {"x": 1}, "NodeAffinity": {}}}
     (profile,) = load_configuration(dump_yaml(build_document(SMALL, args)).encode(), "f").profiles
     assert profile.plugin_config == {
@@ -178,7 +180,7 @@ profiles:
     )
 
 
-TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=20)
+TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=20)
 NAMES = st.text("abcxyzABCXYZ0123456789-./*", min_size=1, max_size=12)
 PLUGIN = st.builds(Plugin, NAMES, st.integers(-(2**31), 2**31 - 1))
 VALUES = st.recursive(
@@ -189,7 +191,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_any_value_is_dumped_and_parsed_back(value):
+def test_any_value_is_dumped_and_parsed_back(value: Any) -> None:
     assert parse_document(dump_yaml({"value": value}).encode(), "f") == ({"value": value}, [])
     assert normalize(value) == (value, [])
 
@@ -201,7 +203,9 @@ def test_any_value_is_dumped_and_parsed_back(value):
     timeout=st.integers(0, 10**12),
     args=st.dictionaries(NAMES.map("Out-of-tree {}".format), st.dictionaries(TEXT, VALUES, max_size=2), max_size=2),
 )
-def test_any_configuration_is_rendered_and_loaded_back(enabled, disabled, lease, timeout, args):
+def test_any_configuration_is_rendered_and_loaded_back(
+    enabled: Any, disabled: Any, lease: Any, timeout: Any, args: Any
+) -> None:
     document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",

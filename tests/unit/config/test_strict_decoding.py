@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Mapping
 from enum import Enum
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -68,7 +68,7 @@ COMPLETE = {
 }
 
 
-def test_a_complete_object_is_decoded():
+def test_a_complete_object_is_decoded() -> None:
     value, errors = decode_strict(COMPLETE, Args, "args")
     assert errors == []
     assert value == Args(
@@ -140,11 +140,11 @@ CASES = {
 
 
 @pytest.mark.parametrize(("raw", "error"), CASES.values(), ids=CASES)
-def test_an_error_has_its_full_path(raw, error):
+def test_an_error_has_its_full_path(raw: Any, error: str) -> None:
     assert decode_strict(raw, Args, "args") == (None, [FieldError(*error)])
 
 
-def test_all_errors_are_found_together():
+def test_all_errors_are_found_together() -> None:
     raw = {"scoringStrategy": {"type": "x", "resources": [{"name": 1}, {"name": "cpu", "weight": "2"}]}, "shore": 2}
     value, errors = decode_strict(raw, Args, "args")
     assert value is None
@@ -156,5 +156,5 @@ def test_all_errors_are_found_together():
     ]
 
 
-def test_an_exception_of_post_init_is_an_error():
+def test_an_exception_of_post_init_is_an_error() -> None:
     assert decode_strict({"number": 3}, Even, "args") == (None, [FieldError("args", "has to be even")])

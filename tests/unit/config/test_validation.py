@@ -1,6 +1,7 @@
 """Validation of fields that loading always sets, and of the names of extended resources."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("changes", "errors"), CASES.values(), ids=CASES)
-def test_a_configuration_has_validation_errors(changes, errors):
+def test_a_configuration_has_validation_errors(changes: Any, errors: Any) -> None:
     assert [str(error) for error in validate_configuration(dataclasses.replace(DEFAULT, **changes))] == errors
 
 
@@ -66,9 +67,9 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("name", "errors"), NAMES.values(), ids=NAMES)
-def test_an_extended_resource_has_a_qualified_name(name, errors):
+def test_an_extended_resource_has_a_qualified_name(name: str, errors: Any) -> None:
     assert validate_extended_resource_name(name) == errors
 
 
-def test_a_name_may_lack_a_prefix_without_being_an_extended_resource():
+def test_a_name_may_lack_a_prefix_without_being_an_extended_resource() -> None:
     assert validate_qualified_name("gpu") == []

@@ -285,7 +285,7 @@ def test_a_pod_is_retried_elsewhere_if_its_node_is_cordoned_before_the_binding()
             harness.dispatcher.on_add(make_node("n2"))
         await call(api_call, *checks)
 
-    harness.api.call = cordoned_meanwhile  # type: ignore[method-assign]
+    harness.api.call = cordoned_meanwhile
     harness.create(pod)
     harness.run(turns=2)
 

@@ -1,7 +1,7 @@
 """Which results of PreFilter and PreScore are cached by pod signature, and which are recomputed."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -124,7 +124,7 @@ def test_a_temporary_profile_uses_the_cache_and_adds_nothing_to_it(snapshot: Sna
 
     for _ in range(100):
         find_nodes_that_pass_filters(
-            pod_info, snapshot, replace(make_profile(plugin), pre_filter_plugins=(plugin,)), runtime
+            pod_info, snapshot, replace(make_profile(plugin), pre_filter_plugins=(cast("Any", plugin),)), runtime
         )
 
     assert (plugin.calls, len(pod_info.signature._memo)) == (3, memo_size)

@@ -188,7 +188,7 @@ ROWS = np.array([2, 5, 7, 9], dtype=np.int64)
 class UnusedRandom(Random):
     """Fails if it is used."""
 
-    def randrange(self, *_: object) -> int:  # type: ignore[override]
+    def randrange(self, *_: object) -> int:
         raise AssertionError("there is nothing to leave to chance")
 
 

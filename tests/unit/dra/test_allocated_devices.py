@@ -31,8 +31,8 @@ def make_in_flight(cache: Cache) -> AllocatedDevices:
     return devices
 
 
-def add(*versions: ResourceClaim) -> Callable[[Cache], None]:
-    return lambda cache: [cache.add_or_update_object(version) for version in versions] and None
+def add(*versions: ResourceClaim) -> Callable[[Cache], object]:
+    return lambda cache: [cache.add_or_update_object(version) for version in versions]
 
 
 def add_and_remove(cache: Cache) -> None:

@@ -14,7 +14,7 @@ from extender.dra.features import Features
 from tests.unit.dra.builders import make_allocator, make_claim, make_cluster_with_devices
 
 PARAMETERS = {"driver": "gpu.example.com", "parameters": {"mode": "fast"}}
-TWO = {"r": {}, "s": {}}
+TWO: dict[str, Any] = {"r": {}, "s": {}}
 PREFERRED = {"r": {"firstAvailable": {"big": {"count": 3}, "small": {}}}}
 
 

@@ -54,7 +54,7 @@ def test_claims_are_allocated_as_in_the_case(case: Mapping[str, Any]) -> None:
     assert allocate_case(case) == case["want"]
 
 
-TWO_DEVICES = {"slices": [{"devices": {"a": {}, "b": {}}}]}
+TWO_DEVICES: dict[str, Any] = {"slices": [{"devices": {"a": {}, "b": {}}}]}
 
 
 def test_a_cached_result_is_valid_until_a_device_of_the_pool_is_allocated() -> None:

@@ -52,7 +52,7 @@ def test_the_consumed_capacity_follows_the_request_policy(capacity: Capacity, re
     ],
 )
 def test_a_request_fits_in_the_available_capacity(
-    capacity: Capacity, requests: dict[str, str], in_use: str, allocating: str, fits: bool
+    capacity: Capacity, requests: dict[str, str | int | float], in_use: str, allocating: str, fits: bool
 ) -> None:
     requirements = CapacityRequirements(requests=requests)
     consumed = ({"memory": parse_amount(in_use).nanos}, {"memory": parse_amount(allocating).nanos})

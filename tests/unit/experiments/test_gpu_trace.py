@@ -45,7 +45,7 @@ def test_a_trace_has_the_gpu_nodes_and_the_pending_pods_by_name() -> None:
         ([make_node("a"), shared_pod("p", 300)], "no node has the allocatable resource alibabacloud.com/gpu-count"),
         ([gpu_node("a"), make_pod("p")], "no pending pod requests a GPU"),
         (
-            [make_node("a", **{"alibabacloud.com/gpu-count": "2"}), shared_pod("p", 300)],
+            [make_node("a", **dict[str, Any]({"alibabacloud.com/gpu-count": "2"})), shared_pod("p", 300)],
             "node a: alibabacloud.com/gpu-count is 2, but alibabacloud.com/gpu-milli is 0; want 2000, 1000 for each",
         ),
         ([gpu_node("a"), shared_pod("p", 1300)], "pod default/p: a pod can request 1 to 1000 milli of each GPU"),

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -77,7 +77,9 @@ def make_bind_verb(
     metrics = RecordedBindMetrics()
     cache = make_cluster(make_node("n1"), make_node("n2", allocatable={"cpu": "500m", "pods": "9"}), *objects)
     profiles = {profile.scheduler_name: profile}
-    return BindVerb(cache, profiles, profile, wiring.make_runtime(), server, metrics, **more), metrics
+    return BindVerb(
+        cache, profiles, profile, wiring.make_runtime(), cast("Any", server), cast("Any", metrics), **more
+    ), metrics
 
 
 def bind_all(bind_verb: BindVerb, *requests: BindingArgs) -> list[str]:
@@ -207,7 +209,7 @@ def fail_after_change(server: FakeApiServer, cache: Cache, changed_pod: Pod) -> 
         cache.add_or_update_pod(changed_pod)
         raise ApiError("etcd is down")
 
-    server.call = fail  # type: ignore[method-assign]
+    cast("Any", server).call = fail
 
 
 def test_a_pod_that_changes_during_a_failed_binding_is_requeued_as_it_is_now() -> None:
@@ -253,7 +255,7 @@ def test_a_binding_without_a_response_counts_if_the_watch_confirms_it() -> None:
         bind_verb.cache.add_or_update_pod(make_pod("web", node="n1", requests={"cpu": "1"}))
         raise UnreachableError("timed out", maybe_sent=True)
 
-    server.call = call  # type: ignore[method-assign]
+    cast("Any", server).call = call
     assert bind_all(bind_verb, ARGS) == [""]
     assert bind_verb.cache.assigned_pods["uid-default-web"].node_name == "n1"
     assert metrics.outcomes == ["bound"]
@@ -281,7 +283,7 @@ class PreBindPlugin:
         return self.answer
 
 
-def profile_with(plugin: PreBindPlugin) -> Profile:
+def profile_with(plugin: Any) -> Profile:
     return replace(
         SCHEDULING.first_profile, reserve_plugins=(plugin,), permit_plugins=(plugin,), pre_bind_plugins=(plugin,)
     )
@@ -318,12 +320,14 @@ def test_a_node_that_changes_during_pre_bind_gets_no_pod(changed_node: Node | No
 
     async def changed_meanwhile(api_call: ApiCall, *ask: Any) -> None:
         await call(api_call, *ask)
-        if api_call.kind == "PersistentVolumeClaim" and changed_node is None:
+        if api_call.kind != "PersistentVolumeClaim":
+            return
+        if changed_node is None:
             bind_verb.cache.remove_node("n1")
-        elif api_call.kind == "PersistentVolumeClaim":
+        else:
             bind_verb.cache.add_or_update_node(changed_node)
 
-    server.call = changed_meanwhile  # type: ignore[method-assign]
+    cast("Any", server).call = changed_meanwhile
     assert bind_all(bind_verb, ARGS) == [f'node "n1" {reason}']
     assert server.bound == []
     assert dict(bind_verb.cache.assigned_pods) == {}
@@ -377,7 +381,7 @@ def test_bind_is_served_if_there_is_a_bind_verb() -> None:
         def __getattr__(self, _: str) -> Any:
             return lambda *_: None
 
-    client = TestClient(new_app(ExtenderService(verbs, Health(), Quiet(), lambda: b"", bind_verb)))
+    client = TestClient(new_app(ExtenderService(verbs, Health(), cast("Any", Quiet()), lambda: [b""], bind_verb)))
     body = {"PodName": "web", "PodNamespace": "default", "PodUID": "uid-default-web", "Node": "n1"}
     assert client.post("/bind", json=body).json() == {"Error": ""}
     assert client.post("/bind", json={**body, "PodUID": "x"}).status_code == 200

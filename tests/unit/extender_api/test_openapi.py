@@ -40,7 +40,13 @@ EXCLUDED_CHECK = "positive_data_acceptance"
 def test_requests_generated_from_the_openapi_document_pass(tmp_path: Path) -> None:
     """Valid and invalid requests have the statuses, content types and bodies of the document."""
     with serve_in_thread(new_app(make_service(bind_verb=make_bind_verb(FakeApiServer())[0]))) as port:
-        command = [SCHEMATHESIS, "run", f"http://127.0.0.1:{port}/openapi.json", "--no-color", "--seed=1"]
+        command: list[str | Path] = [
+            SCHEMATHESIS,
+            "run",
+            f"http://127.0.0.1:{port}/openapi.json",
+            "--no-color",
+            "--seed=1",
+        ]
         bounds = ["--max-examples=30", f"--exclude-checks={EXCLUDED_CHECK}", "--generation-database=none"]
         found = subprocess.run(
             [*command, *bounds], capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False

@@ -13,7 +13,8 @@ from extender.config.feature_gates import FeatureGates
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.extender_api.failed_nodes import UNKNOWN_NODE
 from extender.extender_api.node_names import NodeNames
-from extender.extender_api.payloads import ExtenderArgs, PreemptionArgs, RequestError, decode_args
+from extender.extender_api.payloads import ExtenderArgs, PreemptionArgs, decode_args
+from extender.extender_api.request_limits import RequestError
 from extender.extender_api.score_scaling import ScoreRange
 from extender.extender_api.verbs import NO_NODES_MESSAGE, PodPreparer, Verbs
 from extender.framework.plugin_args import PluginArgs

@@ -7,7 +7,8 @@ import pytest
 
 from extender.app import wiring
 from extender.cache.cache import Cache
-from extender.extender_api.payloads import RequestError, decode_preemption_args
+from extender.extender_api.payloads import decode_preemption_args
+from extender.extender_api.request_limits import RequestError
 from extender.extender_api.verbs import NO_VICTIMS_MESSAGE, Verbs
 from tests.build import make_cluster
 from tests.coroutines import run_now

@@ -1,5 +1,7 @@
 """Cluster events: their labels, and which registered events match them."""
 
+from typing import Any
+
 import pytest
 
 from extender.cache.pod_info import PodInfo
@@ -98,7 +100,7 @@ def skip(_pod: PodInfo, _event: ClusterEvent) -> QueueingHint:
 
 def test_registrations_for_pods_are_split_since_1_37() -> None:
     """Source: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go, InterPodAffinity.EventsToRegister (1.37)."""
-    actions = {"assigned": ActionType.DELETE, "target": ActionType.UPDATE_POD_LABEL}
+    actions: dict[str, Any] = {"assigned": ActionType.DELETE, "target": ActionType.UPDATE_POD_LABEL}
 
     assert register_pod_events(RELEASE_1_36, skip, **actions) == (
         ClusterEventWithHint(EventResource.POD, ActionType.DELETE | ActionType.UPDATE_POD_LABEL, skip),

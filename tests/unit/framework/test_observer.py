@@ -8,13 +8,13 @@ from extender.cycle.decision import ScheduleFailure, ScheduleResult
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.cycle.scheduling_cycle import schedule_pod
-from extender.framework.observer import ObservedEvent, SlowCallObserver
+from extender.framework.observer import ObservedEvent, PluginObserver, SlowCallObserver
 from extender.framework.plugin_runner import PluginRunner
 from extender.framework.status import Code, Status
 from tests.build import make_cluster, make_node, make_pod
 
 
-class RecordingObserver:
+class RecordingObserver(PluginObserver):
     """Records extension points and plugin calls."""
 
     def __init__(self) -> None:

@@ -32,9 +32,9 @@ from extender.testing import (
 GPU = "example.com/gpu"
 MODEL = "example.com/gpu-model"
 CLUSTER = (
-    make_node("big", cpu="8", labels={MODEL: "a100"}, **{GPU: "4"}),
+    make_node("big", cpu="8", labels={MODEL: "a100"}, **dict[str, Any]({GPU: "4"})),
     make_node("small", cpu="2500m", memory="1Gi", pods="3"),
-    make_pod("running", node="big", cpu="1", memory="1Gi", **{GPU: "3"}),
+    make_pod("running", node="big", cpu="1", memory="1Gi", **dict[str, Any]({GPU: "3"})),
     make_pod("also", node="big", namespace="shop", cpu="500m", labels={"app": "web"}),
     make_pod("web", cpu="1", annotations={MODEL: "a100"}),
     make_pod("other", cpu="1"),
@@ -135,7 +135,7 @@ def test_amounts_are_whole_numbers_in_base_units(node: str, resource: str, amoun
 
 def test_requests_of_a_resource_that_no_node_has_are_counted() -> None:
     """A plugin may limit them by a label of the node, and NodeResourcesFit may ignore the resource."""
-    running = make_pod("running", node="n", **{"example.com/license": "2"})
+    running = make_pod("running", node="n", **dict[str, Any]({"example.com/license": "2"}))
     node_info = make_cluster(make_node("n"), running).node("n")
     assert node_info.requested("example.com/license") == 2
     assert node_info.allocatable("example.com/license") == 0

@@ -111,7 +111,7 @@ def test_another_module_of_the_package_can_be_the_place() -> None:
     inner = load("prices.tables", "/srv/prices/tables.py")
     outer = load("prices.zones", "/srv/prices/zones.py")
     vars(outer)["json"] = ModuleType("stand-in")
-    vars(outer)["json"].loads = lambda _: inner.fail()  # type: ignore[attr-defined]
+    vars(outer)["json"].loads = lambda _: inner.fail()
     assert format_exception(catch(outer.read), "prices.zones") == "KeyError: 'zone' (prices/tables.py:5)"
 
 

@@ -177,7 +177,7 @@ class Attacker:
 
 @pytest.mark.parametrize("attack", VECTORIZED_ATTACKS.values(), ids=VECTORIZED_ATTACKS)
 def test_a_vectorized_plugin_cannot_modify(attack: Attack) -> None:
-    plugin = type("Attacker", (Attacker,), {"attack": staticmethod(attack), "refused": []})
+    plugin: Any = type("Attacker", (Attacker,), {"attack": staticmethod(attack), "refused": []})
     cluster = make_attacked_cluster()
     before = describe(cluster.cache)
     assert run_plugin(plugin, cluster, "web").normalized_scores == {"Attacker": {"one": 0, "two": 1}}
@@ -299,7 +299,7 @@ def test_a_pod_has_one_read_only_signature_with_the_values_of_its_source() -> No
 
 
 def test_a_plugin_can_read_requests_of_resources_that_no_node_has() -> None:
-    cluster = make_cluster(make_node("one"), make_pod("web", cpu="1", **{"example.com/gpu": "2"}))
+    cluster = make_cluster(make_node("one"), make_pod("web", cpu="1", **dict[str, Any]({"example.com/gpu": "2"})))
     snapshot = cluster.cache.snapshot()
     pod = snapshot.make_pod_info(cluster.pod("web"))
     received = PROBE.pre_enqueue(pod, snapshot).signature

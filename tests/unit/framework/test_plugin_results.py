@@ -35,7 +35,8 @@ def make_calls(verb: Any = "patch", name: Any = "a", body: Any = None) -> tuple[
 def call(method: str, result: Any) -> Any:
     """Return what the method of a third-party plugin returns to its caller if the plugin returns *result*."""
     methods = {name: lambda _, *__: result for name in {method, "reserve"}}  # some methods need this one
-    plugin: Any = protect_inputs(type("Wrong", (), {"name": "Wrong", **methods}))()
+    wrong: Any = type("Wrong", (), {"name": "Wrong", **methods})
+    plugin = protect_inputs(wrong)()
     function: Callable[[], Any] = getattr(plugin, method)
     return PluginRunner().call(plugin, "Point", function)
 

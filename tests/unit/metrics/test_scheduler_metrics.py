@@ -1,6 +1,7 @@
 """Observations of a standalone scheduler are exposed under kube-scheduler's names."""
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
@@ -133,7 +134,7 @@ def test_gauges_are_read_at_rendering_and_missing_label_values_are_zero() -> Non
         "scheduler_goroutines": {"binding": 5},
     }
     build_info = BuildInfo("1.36.0", "CPython", "3.11", "linux/amd64", {("Gate", "BETA"): True})
-    metrics.set_sources(build_info, lambda: gauges)
+    metrics.set_sources(build_info, lambda: cast("Any", gauges))
     assert {
         'scheduler_pending_pods{queue="gated"} 2.0',
         'scheduler_cache_size{type="nodes"} 3.0',

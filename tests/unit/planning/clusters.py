@@ -60,7 +60,7 @@ def budget(name: str, labels: dict[str, str], allowed: int) -> dict[str, Any]:
     }
 
 
-NO_REPLICA_SETS = {"apiVersion": "apps/v1", "kind": "ReplicaSetList", "items": []}
+NO_REPLICA_SETS: dict[str, object] = {"apiVersion": "apps/v1", "kind": "ReplicaSetList", "items": []}
 """Says that the cluster has no ReplicaSet. Without it, answers about a pod of a ReplicaSet have a note."""
 
 

@@ -1,6 +1,7 @@
 """The number of copies of a pod that fit, and what stops the next copy."""
 
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -86,7 +87,7 @@ def test_the_copies_are_placed_as_simulate_places_them(seed: int) -> None:
     rng = Random(seed)
     nodes = [node(f"n{i}", str(rng.randint(1, 6)), rng.randint(1, 8), rng.choice("abc")) for i in range(8)]
     pods = [pod(f"p{i}", "500m", on=f"n{rng.randrange(8)}", labels={"app": rng.choice("ab")}) for i in range(6)]
-    spec = rng.choice([{}, {"topologySpreadConstraints": SPREAD}])
+    spec: dict[str, Any] = rng.choice([{}, {"topologySpreadConstraints": SPREAD}])
     web = pod("web", rng.choice(["300m", "1"]), owner="", labels={"app": "a"}, **spec)
     cache = make_cache(*nodes, *pods)
     result = count_fitting_copies(cache, decode_pod(web), make_placer(cache, seed), limit=99)
@@ -99,7 +100,7 @@ def test_the_copies_are_placed_as_simulate_places_them(seed: int) -> None:
     assert result.last == placed[-1]
 
 
-def find_groups(*objects: dict[str, object], **spec: object) -> list[StoppingNodes]:
+def find_groups(*objects: dict[str, object], **spec: Any) -> list[StoppingNodes]:
     cache = make_cache(*objects)
     attempt = PodPlacer(cache, SETUP.profiles, wiring.make_runtime()).place(decode_pod(pod("new", "2", **spec)))
     assert attempt.failure is not None
@@ -145,7 +146,7 @@ def test_a_cluster_without_nodes_has_one_group_without_nodes() -> None:
     assert find_groups() == [make_stopping_nodes(("no nodes available to schedule pods",), (), ())]
 
 
-def count(cpu: str = "1", limit: int = 100, **spec: object) -> FitCount:
+def count(cpu: str = "1", limit: int = 100, **spec: Any) -> FitCount:
     cache = make_cache(*(node(f"n{number}", "2") for number in range(5)), node("small", "1"))
     web = decode_pod(pod("web", cpu, preemptionPolicy="Never", **spec))
     return count_fitting_copies(cache, web, PodPlacer(cache, SETUP.profiles, wiring.make_runtime(), 3), limit=limit)

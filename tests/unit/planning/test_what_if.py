@@ -227,7 +227,7 @@ def test_the_reasons_of_a_waiting_pod_with_a_spread_constraint_are_those_after_t
         "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": WEB},
     }
-    spec = {"labels": WEB, "topologySpreadConstraints": [spread]}
+    spec: dict[str, Any] = {"labels": WEB, "topologySpreadConstraints": [spread]}
     nodes = [node("a1", "1", zone="a"), node("a2", "1", zone="a"), node("b1", "1", zone="b")]
     outcome = run(*nodes, pod("w1", on="a1", **spec), pod("w2", **spec, priority=9), pod("x", on="b1"), pod("y"))
     assert [waiting.reasons for waiting in outcome.waiting] == [["Insufficient cpu"]]

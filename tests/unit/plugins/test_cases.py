@@ -201,7 +201,7 @@ def _check_hint(runner: CaseRunner, expected: str | None) -> None:
     raw = runner.case["event"]
     resource = EventResource[raw["resource"]]
     pod_resources = (EventResource.POD, EventResource.ASSIGNED_POD, EventResource.TARGET_POD)
-    make = {**dict.fromkeys(pod_resources, make_pod), EventResource.NODE: make_node}.get(resource)
+    make: Any = {**dict.fromkeys(pod_resources, make_pod), EventResource.NODE: make_node}.get(resource)
     old, new = (
         None if raw.get(side) is None else make(**raw[side]) if make else make_object(raw[side])
         for side in ("old", "new")

@@ -32,7 +32,10 @@ from tests.unit.preemption.builders import (
 )
 
 IN_GANG = {"schedulingGroup": {"podGroupName": "gang"}}
-TAINTED = {"taints": [{"key": "only", "effect": "NoSchedule"}], "allocatable": {"cpu": "2", "pods": "9"}}
+TAINTED: dict[str, Any] = {
+    "taints": [{"key": "only", "effect": "NoSchedule"}],
+    "allocatable": {"cpu": "2", "pods": "9"},
+}
 
 
 PLACED = "found a potential placement for pod on node n, preempting 1 victims"

@@ -19,7 +19,7 @@ from tests.unit.preemption.builders import HOST, make_preemptor, make_small_node
 
 PROFILE = wiring.build_setup().first_profile
 WEB = {"app": "web"}
-ALONE = {
+ALONE: dict[str, Any] = {
     "affinity": {
         "podAntiAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": [

@@ -177,7 +177,7 @@ def test_a_reprieved_pod_must_not_repel_the_members() -> None:
 
     The anti-affinity of the members is what makes InterPodAffinity run.
     """
-    blocks = {
+    blocks: dict[str, Any] = {
         "affinity": {
             "podAntiAffinity": {
                 "requiredDuringSchedulingIgnoredDuringExecution": [

@@ -1,6 +1,7 @@
 """Backoff durations, and the order in which pods leave the backoff queue."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,10 @@ QUEUE_SORT = PrioritySort()
 SNAPSHOT = make_cluster().snapshot()
 
 
-def make_queue(**settings: float) -> BackoffQueue:
+def make_queue(**settings: Any) -> BackoffQueue:
     return BackoffQueue(
         lambda pod: QUEUE_SORT.sort_key(pod.queue_sort_entry),
-        **{"initial_backoff": 1.0, "max_backoff": 10.0, **settings},
+        **({"initial_backoff": 1.0, "max_backoff": 10.0} | settings),
     )
 
 
@@ -83,7 +84,8 @@ def test_completed_pods_are_popped_rejected_ones_first() -> None:
         queue.add_or_update(pod)
 
     assert queue.pop_all_backoff_completed(101.5) == []
-    assert [pod.pod_info.pod.metadata.name for pod in queue.pop_all_backoff_completed(102)] == ["high", "low", "error"]
+    popped = [pod.key for pod in queue.pop_all_backoff_completed(102)]
+    assert popped == ["default/high", "default/low", "default/error"]
     assert len(queue) == 1
 
 

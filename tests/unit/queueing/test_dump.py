@@ -12,6 +12,7 @@ from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from extender.framework.profiles import Profile
 from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
+from extender.queueing.queued_entities import QueuedPodInfo
 from tests.build import make_cluster, make_node, make_pod
 
 GPU = "example.com/gpu"
@@ -58,7 +59,7 @@ def test_the_queue_is_dumped_with_counts_and_pods(release: Release, unschedulabl
     for name in ("a", "b"):
         queue.add(snapshot.make_pod_info(make_pod(name, metadata={"uid": name})), 0.0)
     rejected = queue.pop()
-    assert rejected is not None
+    assert isinstance(rejected, QueuedPodInfo)
     rejected.unschedulable_plugins = frozenset(("NodeAffinity",))
     queue.add_unschedulable_if_not_present(rejected, 0.0)
     summary, pods = dump_queue(queue)

@@ -1,7 +1,7 @@
 """The settings of the queue, pods that a QueueSort plugin cannot sort, and how an event requeues a pod group."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -42,7 +42,7 @@ class ByRank:
 
 
 def test_pods_for_which_the_queue_sort_plugin_fails_are_sorted_last(caplog: pytest.LogCaptureFixture) -> None:
-    profile = replace(make_profile(), queue_sort=ByRank())
+    profile = replace(make_profile(), queue_sort=cast("Any", ByRank()))
     queue = make_scheduling_queue({"default-scheduler": profile}, lambda _pod, _plugin: None, QueueSettings())
     for name, labels in (("a", {}), ("b", {"rank": "2"}), ("c", {}), ("d", {"rank": "1"})):
         queue.add(make_cluster().make_pod_info(make_pod(name, labels=labels)), 0.0)

@@ -1,6 +1,7 @@
 """The queueing strategy that the hints of a pod's plugins select."""
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -132,7 +133,7 @@ def test_an_event_without_a_hint_is_observed() -> None:
 
 def test_the_first_failure_of_the_hints_of_a_plugin_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     plugin = NodeAddPlugin("NodeAdd")
-    plugin.hint = lambda pod, event: {}["zone"]
+    plugin.hint = lambda pod, event: dict[str, Any]()["zone"]
     hints = QueueingHints({"default-scheduler": make_profile(plugin)})
     for _ in range(2):
         assert hints.is_pod_worth_requeuing(make_queued_pod("NodeAdd"), NODE_ADD) is AFTER_BACKOFF

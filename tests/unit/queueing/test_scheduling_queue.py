@@ -9,6 +9,7 @@ from extender.framework.events import ActionType, ClusterEvent, EventResource, Q
 from extender.framework.status import Code
 from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
+from extender.queueing.queued_entities import QueuedPodInfo
 from tests.build import make_pod
 from tests.unit.cycle.fakes import make_profile
 from tests.unit.queueing.builders import NODE_ADD, POD_DELETE, QueueHarness, make_pod_info
@@ -21,7 +22,7 @@ def test_pods_are_popped_by_priority_then_by_timestamp() -> None:
     for name, priority, now in (("old", 0, 1), ("young", 0, 2), ("urgent", 9, 3)):
         harness.queue.add(make_pod_info(make_pod(name, priority=priority)), now)
 
-    names = [pod.pod_info.pod.metadata.name for _ in range(3) if (pod := harness.queue.pop())]
+    names = [pod.key.removeprefix("default/") for _ in range(3) if (pod := harness.queue.pop())]
 
     assert names == ["urgent", "old", "young"]
     assert harness.queue.pop() is None
@@ -185,7 +186,7 @@ def test_a_pod_that_is_gated_after_an_attempt_with_events_is_retried() -> None:
     harness = QueueHarness()
     harness.queue.add(make_pod_info(WEB), 100)
     pod = harness.queue.pop()
-    assert pod is not None
+    assert isinstance(pod, QueuedPodInfo)
     pod.unschedulable_plugins = frozenset({"NodeAdd"})
     harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 101)
     harness.gated.add("web")
@@ -202,7 +203,7 @@ def test_a_pod_that_is_gated_after_an_attempt_without_events_is_not_retried() ->
     harness = QueueHarness()
     harness.queue.add(make_pod_info(WEB), 100)
     pod = harness.queue.pop()
-    assert pod is not None
+    assert isinstance(pod, QueuedPodInfo)
     harness.gated.add("web")
     harness.queue.add_unschedulable_if_not_present(pod, 101)  # an error, so that the pod would back off
     assert harness.queue_of(WEB) == "gated"

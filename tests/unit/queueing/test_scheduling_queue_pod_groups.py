@@ -15,7 +15,7 @@ def make_harness() -> QueueHarness:
 
 def pop_all(harness: QueueHarness) -> list[str]:
     """Pop all pods, and return their names."""
-    return [pod.pod_info.pod.metadata.name for _ in range(9) if (pod := harness.queue.pop())]
+    return [pod.key.removeprefix("default/") for _ in range(9) if (pod := harness.queue.pop())]
 
 
 def test_a_specific_pod_is_popped_from_any_queue() -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -13,8 +13,9 @@ from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import CompositePodGroup, PodGroup
 from extender.app import wiring
 from extender.cache.cache import Cache
+from extender.cache.group_hierarchy import Group
 from extender.cache.pod_info import PodInfo
-from extender.client.errors import ApiError, NotFoundError
+from extender.client.errors import NotFoundError
 from extender.config.feature_gates import FeatureGates
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.framework.api_plan import ApiCall
@@ -49,7 +50,7 @@ class FakeApi:
     def __init__(self) -> None:
         self.pods: dict[str, Pod] = {}
         self.calls: list[ApiCall] = []
-        self.errors: dict[str, list[ApiError]] = {}
+        self.errors: dict[str, list[Exception]] = {}
         self.notify: Callable[[Pod, Pod | None], None] = lambda old, new: None
         self.notifies = True
 
@@ -158,15 +159,16 @@ class SchedulerHarness:
             QueueSettings(),
         )
         with self.cache.read() as snapshot:
-            for group in (*snapshot.objects(CompositePodGroup).values(), *snapshot.objects(PodGroup).values()):
+            composite_groups: list[Group] = [*snapshot.objects(CompositePodGroup).values()]
+            for group in (*composite_groups, *snapshot.objects(PodGroup).values()):
                 self.queue.update_pod_group(None, group, self.clock.monotonic())
         self.context = SchedulerContext(
             cache=self.cache,
             queue=self.queue,
             profiles={"default-scheduler": self.profile},
             runtimes={"default-scheduler": runtime},
-            api=self.api,
-            recorder=self.events,
+            api=cast("Any", self.api),
+            recorder=cast("Any", self.events),
             may_act=self.leader.may_act,
             metrics=make_scheduler_metrics(
                 {"default-scheduler": self.profile}, gates=gates or FeatureGates(), shows_hidden=True

@@ -1,6 +1,7 @@
 """Extenders that bind instead of the Bind plugins, unless an ignorable one fails."""
 
 import asyncio
+from typing import Any, cast
 
 import pytest
 
@@ -106,7 +107,7 @@ def test_an_object_that_unreserve_deletes_may_be_gone_and_other_errors_are_logge
 
     logged: list[str] = []
     api_call = ApiCall(verb, "ResourceClaim", "default", "claim", {})
-    asyncio.run(make_unreserve_calls(FailingApi(), [api_call], logged.append))
+    asyncio.run(make_unreserve_calls(cast("Any", FailingApi()), [api_call], logged.append))
     assert len(logged) == warnings
 
 
@@ -127,6 +128,6 @@ def test_a_claim_that_keeps_its_finalizer_is_not_deleted_by_unreserve() -> None:
         ApiCall(verb, "ResourceClaim", "default", name, {}) for name in ("gpu", "nic") for verb in ("patch", "delete")
     ]
     logged: list[str] = []
-    asyncio.run(make_unreserve_calls(FailingApi(), calls, logged.append))
+    asyncio.run(make_unreserve_calls(cast("Any", FailingApi()), calls, logged.append))
     assert made == [("patch", "gpu"), ("patch", "nic"), ("delete", "nic")]
     assert logged == ["Unreserve could not update ResourceClaim default/gpu: changed"]

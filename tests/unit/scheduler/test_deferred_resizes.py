@@ -33,7 +33,7 @@ def make_harness(*objects: Any, gates: FeatureGates = GATES) -> SchedulerHarness
 
 def count_attempts(harness: SchedulerHarness) -> dict[str, int]:
     """Return the number of attempts by result."""
-    page = b"".join(harness.context.metrics.render()).decode()  # type: ignore[attr-defined]
+    page = b"".join(harness.context.metrics.render()).decode()
     results = {}
     for line in page.splitlines():
         if line.startswith("scheduler_schedule_attempts_total{"):

@@ -1,10 +1,11 @@
 """Cache updates and notifications for added, changed and deleted API objects."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from extender.api.kinds.pod import Pod
+from extender.api.kinds.storage import StorageClass
 from extender.cache.cache import Cache
 from extender.cache.pod_info import AssignedPodInfo
 from extender.config.feature_gates import FeatureGates
@@ -146,14 +147,14 @@ def test_other_kinds_update_the_cache_and_cause_an_event(handling: Handling) -> 
     cache, dispatcher, handler = handling
     kind = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "p"}
     old = make_object({**kind, "metadata": {"name": "fast"}})
-    new = make_object({**kind, "metadata": {"name": "fast", "labels": {"a": "b"}}})
+    new: Any = make_object({**kind, "metadata": {"name": "fast", "labels": {"a": "b"}}})
 
     dispatcher.on_add(old)
     dispatcher.on_update(old, new)
     assert cache.snapshot().get_object(type(new), "fast") is new
 
-    dispatcher.on_delete(new)
-    assert cache.snapshot().get_object(type(new), "fast") is None
+    dispatcher.on_delete(cast("StorageClass", new))
+    assert cache.snapshot().get_object(StorageClass, "fast") is None
     assert handler.calls == [f"storage.k8s.io/StorageClass{what}" for what in ("Add", "Update", "Delete")]
 
 

@@ -140,7 +140,7 @@ def test_a_preemptor_is_attempted_again_after_the_cancelled_binding_has_ended(po
 
     Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor, Executor.prepareCandidateAsync (1.37).
     """
-    profile = replace(wiring.build_setup().first_profile, **{point: (LowWaits(),)})
+    profile = replace(wiring.build_setup().first_profile, **dict[str, Any]({point: (LowWaits(),)}))
     harness = SchedulerHarness(make_node("n1"), profile=profile)
 
     async def main() -> None:
@@ -372,7 +372,7 @@ def test_the_end_of_the_evictions_wakes_the_scheduling_loop(
 ) -> None:
     """The first call is that of the failed attempt."""
     harness, _ = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
-    harness.api.errors["delete"] = errors
+    harness.api.errors["delete"] = [*errors]
     states: list[str] = []
     harness.context.wake = lambda: states.append(harness.queue_of("high"))
     monkeypatch.setattr(harness.api, "notify", lambda old, new: None)

@@ -101,12 +101,12 @@ def test_a_failed_unreserve_call_does_not_stop_the_requeue() -> None:
     harness.api.errors["status"] = []
     call = harness.api.call
 
-    async def failing(api_call: ApiCall) -> None:
+    async def failing(api_call: ApiCall, *_: Any) -> None:
         if api_call.strategic:
             raise ConflictError("the claim was recreated")
         await call(api_call)
 
-    harness.api.call = failing  # type: ignore[method-assign]
+    harness.api.call = failing
 
     harness.run()
 
@@ -120,11 +120,11 @@ def test_a_former_leader_makes_no_unreserve_calls() -> None:
     harness.create(pod)
     call = harness.api.call
 
-    async def losing(api_call: ApiCall) -> None:
+    async def losing(api_call: ApiCall, *_: Any) -> None:
         await call(api_call)
         harness.leader.leads = False
 
-    harness.api.call = losing  # type: ignore[method-assign]
+    harness.api.call = losing
 
     harness.run()
 

@@ -41,7 +41,7 @@ class Writes:
                 await call(*args)
 
             if is_held:
-                self.harness.api.call = call_later  # type: ignore[method-assign]  the server answers later
+                self.harness.api.call = call_later
             for status in statuses:
                 self.writer.write(GROUP, status)
                 await asyncio.sleep(0)
@@ -102,7 +102,7 @@ def test_a_success_is_not_written_later_if_its_group_is_deleted() -> None:
         writes.harness.cache.remove_object(PodGroup, f"{GROUP.metadata.namespace}/{GROUP.metadata.name}")
         await call(*args)
 
-    writes.harness.api.call = delete_group  # type: ignore[method-assign]  the group is deleted during the call
+    writes.harness.api.call = delete_group
     assert writes.write(SUCCESS) == [("True", "Scheduled")] * 4
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from extender.cycle.scheduling_cycle import schedule_without_extenders
 from extender.scheduler import pod_groups
 from tests.build import make_node
 from tests.pod_group_builders import make_pod_group
@@ -29,7 +30,7 @@ def test_other_tasks_run_after_10_ms_between_the_members_of_a_group(
 
         return call
 
-    schedule, bind = pod_groups.schedule_without_extenders, pod_groups.PodGroupScheduler._bind_member
+    schedule, bind = schedule_without_extenders, pod_groups.PodGroupScheduler._bind_member
     monkeypatch.setattr(pod_groups, "schedule_without_extenders", record("schedule", schedule))
     monkeypatch.setattr(pod_groups.PodGroupScheduler, "_bind_member", record("bind", bind))
 
@@ -58,7 +59,7 @@ def test_requests_complete_after_a_member_of_a_second(turn_clock: TurnClock, mon
     harness = SchedulerHarness(make_node("n1"), make_pod_group(min_count=2), profile=make_profile(*GANG_GATES))
     harness.create(*members("ab"))
     order: list[str] = []
-    schedule = pod_groups.schedule_without_extenders
+    schedule = schedule_without_extenders
 
     def schedule_slowly(*args: Any) -> Any:
         order.append("schedule")

@@ -2,7 +2,7 @@
 
 import asyncio
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -10,7 +10,7 @@ from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.client.errors import ApiError, ConflictError, ServerError, UnreachableError
-from extender.framework.api_plan import ApiPlan
+from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.extension_points import ALLOW, PermitResult, PreFilterResult
 from extender.framework.status import Code, Status, error_status
 from extender.plugins.default_binder import DefaultBinder
@@ -106,13 +106,13 @@ def test_a_binding_that_timed_out_but_succeeded_is_not_retried() -> None:
 
     call = harness.api.call
 
-    async def bind_and_time_out(api_call: Any, check_before_send: Any, _: Any = None) -> None:
+    async def bind_and_time_out(api_call: ApiCall, check_before_send: Any = None, /, *_: Any) -> None:
         check_before_send()
         if api_call.subresource == "binding":
             harness.dispatcher.on_update(pod, bound)
         await call(api_call)
 
-    harness.api.call = bind_and_time_out  # type: ignore[method-assign]
+    harness.api.call = bind_and_time_out
     harness.run(turns=3)
 
     assert len(harness.api.calls_to("binding")) == 1
@@ -157,7 +157,7 @@ def test_a_pod_deleted_during_its_binding_frees_its_node() -> None:
             harness.dispatcher.on_delete(pod)
         await call(api_call)
 
-    harness.api.call = delete_first  # type: ignore[method-assign]
+    harness.api.call = delete_first
     harness.run()
 
     assert dict(harness.cache.assigned_pods) == {}
@@ -285,7 +285,7 @@ def test_an_allowed_pod_is_bound() -> None:
 
 
 def test_a_result_that_cannot_be_used_frees_the_node_of_the_pod() -> None:
-    harness, pod = make_waiting_harness(PermitResult(WAIT, timeout="5s"))  # type: ignore[arg-type]  wrong on purpose
+    harness, pod = make_waiting_harness(PermitResult(WAIT, timeout=cast("Any", "5s")))
     harness.run()
     assert not harness.cache.is_assumed(pod.metadata.uid)
     message = "TypeError: '<' not supported between instances of 'float' and 'str'"

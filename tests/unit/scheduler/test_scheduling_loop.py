@@ -69,7 +69,7 @@ def test_a_pod_of_high_priority_leaves_the_backoff_queue_while_other_pods_wait()
         return is_scheduled
 
     async def main() -> None:
-        harness.scheduler.schedule_one = schedule_one_in_300_ms  # type: ignore[method-assign]
+        harness.scheduler.schedule_one = schedule_one_in_300_ms
         wake_event, stop_event = asyncio.Event(), asyncio.Event()
         loop_task = asyncio.create_task(harness.scheduler.run(wake_event, stop_event))
         while len(harness.api.calls_to("binding")) < 20:
@@ -117,7 +117,7 @@ def test_a_request_is_answered_between_two_attempts_that_block_the_event_loop(
             requests.append(asyncio.create_task(answer()))
             return await schedule_one()
 
-        harness.scheduler.schedule_one = schedule_one_slowly  # type: ignore[method-assign]
+        harness.scheduler.schedule_one = schedule_one_slowly
         await asyncio.wait_for(harness.scheduler.run(wake_event, stop_event), 60)
         await asyncio.gather(*requests)
 
@@ -143,7 +143,7 @@ def test_an_idle_loop_retries_at_the_end_of_the_second_in_which_the_backoff_expi
                 attempt_times.append(loop.time())
             await call(api_call, *arguments)
 
-        harness.api.call = record_time  # type: ignore[method-assign]
+        harness.api.call = record_time
         scheduler = Scheduler(harness.context)
         harness.dispatcher = ClusterEventDispatcher(harness.cache, scheduler, ["default-scheduler"])
         wake_event, stop_event = asyncio.Event(), asyncio.Event()
@@ -177,7 +177,7 @@ def test_an_idle_loop_does_not_turn_again_before_the_clock_has_moved() -> None:
             if len(flush_times) == 4:
                 stop_event.set()
 
-        harness.scheduler.run_periodic_tasks = record_time  # type: ignore[method-assign]
+        harness.scheduler.run_periodic_tasks = record_time
         await asyncio.wait_for(harness.scheduler.run(wake_event, stop_event), 10)
 
     run(main())

@@ -129,7 +129,7 @@ class SlowStatuses:
 
     def __init__(self, web: FailingPod) -> None:
         self._call, self.arrived, self.released = web.harness.api.call, list[str](), asyncio.Semaphore(0)
-        web.harness.api.call = self.call  # type: ignore[method-assign]
+        web.harness.api.call = self.call
 
     async def call(self, api_call: ApiCall, *_: Any) -> None:
         self.arrived.append(api_call.body["status"]["conditions"][0]["message"])

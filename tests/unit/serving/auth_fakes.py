@@ -4,11 +4,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from extender.metrics.client_metrics import ClientMetrics
 from extender.serving.authentication import ReviewError
 
 
-class NullAuthMetrics:
+class NullAuthMetrics(ClientMetrics):
     """Discards metrics."""
+
+    def __init__(self) -> None:
+        """Use no registry."""
 
     def observe_review(self, *_: object) -> None:
         """Do nothing."""

@@ -14,8 +14,13 @@ from extender.extender_api.routes import new_app
 from extender.serving import http_server
 from extender.serving.serving_options import ServingOptions
 from extender.serving.tls import load_serving_certificate
-from tests.unit.extender_api.http_harness import TIMEOUT, make_service, send_request, serve_in_thread
-from tests.unit.serving.test_client_certs import client_tls_context
+from tests.unit.extender_api.http_harness import (
+    TIMEOUT,
+    client_tls_context,
+    make_service,
+    send_request,
+    serve_in_thread,
+)
 
 CONNECTIONS = 2_000
 

@@ -10,7 +10,7 @@ from tests.build import make_pod
 
 
 def make_entry(reason: str, *keys: str) -> AlikePods:
-    return AlikePods(keys, reason, "", "", "", "", "", "", ())
+    return AlikePods(keys, reason, "", "", "", None, "", "", ())
 
 
 def test_reasons_with_most_pods_come_first() -> None:

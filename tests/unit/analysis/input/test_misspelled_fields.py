@@ -54,14 +54,14 @@ def test_a_misspelled_name_is_found(value: dict[str, Any], errors: list[tuple[st
 
 
 def test_a_misspelled_field_of_a_template_is_found() -> None:
-    value = {"spec": {"template": {"spec": {"toleration": []}}}}
+    value: dict[str, Any] = {"spec": {"template": {"spec": {"toleration": []}}}}
     assert list(find_misspelled_fields(value, Workload)) == [
         ("spec.template.spec.toleration", 'is no field; did you mean "tolerations"?')
     ]
 
 
 def test_containers_outside_of_the_spec_of_a_template_are_found() -> None:
-    value = {"spec": {"template": {"containers": []}}}
+    value: dict[str, Any] = {"spec": {"template": {"containers": []}}}
     assert list(find_misspelled_fields(value, Workload)) == [
         ("spec.template.containers", "is no field; did you mean spec.containers?")
     ]

@@ -21,7 +21,7 @@ TERMINATING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 def by_row(cache: Cache, matcher: PodMatcher) -> list[int]:
     snapshot = cache.snapshot()
-    return snapshot.counts_by_row(snapshot.pod_counts(matcher)).tolist()  # type: ignore[no-any-return]
+    return snapshot.counts_by_row(snapshot.pod_counts(matcher)).tolist()
 
 
 def some_pods() -> Cache:

@@ -73,7 +73,7 @@ def make_claim_user(name: str, claim: str, node: str = "", **resources: str) -> 
 
 def requested(cache: Cache, resource: str) -> list[int]:
     view = cache.snapshot().view()
-    return view.requested(cache.snapshot().symbols.resources.intern(resource)).tolist()  # type: ignore[no-any-return]
+    return view.requested(cache.snapshot().symbols.resources.intern(resource)).tolist()
 
 
 def users(cache: Cache, key: str) -> dict[int, list[str]]:

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.types import TextContent
 
 from extender.cli.mcp import command
 from tests.unit.planning.clusters import as_list, node, pod
@@ -75,7 +76,10 @@ async def ask(client: Client) -> tuple[int, str, str]:
     tools = await client.list_tools()
     waiting = await client.call_tool("why_waiting", {"pod": "big"})
     drain = await client.call_tool("what_if", {"drain": ["n1"]})
-    return len(tools.tools), waiting.content[0].text, drain.content[0].text
+    waiting_text, drain_text = waiting.content[0], drain.content[0]
+    assert isinstance(waiting_text, TextContent)
+    assert isinstance(drain_text, TextContent)
+    return len(tools.tools), waiting_text.text, drain_text.text
 
 
 def check(answers: tuple[int, str, str]) -> None:

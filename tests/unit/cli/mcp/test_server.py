@@ -10,6 +10,7 @@ from weakref import ReferenceType, ref
 import anyio
 import pytest
 from mcp import Client
+from mcp.types import TextContent
 
 from extender.analysis.recorded_cluster import parse_recording
 from extender.app import wiring
@@ -45,6 +46,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> tuple[bool, str]:
     """Call a tool; return whether it failed, and its text."""
     result = await client.call_tool(tool, arguments)
     (content,) = result.content
+    assert isinstance(content, TextContent)
     return bool(result.is_error), content.text
 
 

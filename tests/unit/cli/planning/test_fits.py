@@ -95,7 +95,7 @@ def test_bad_input_is_one_line(extender: Run, tmp_path: Path) -> None:
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
     spec = {"selector": {"matchLabels": labels}, "template": template}
-    agent = {"kind": "DaemonSet", "apiVersion": "apps/v1", "metadata": {"name": "web"}, "spec": spec}
+    agent: dict[str, object] = {"kind": "DaemonSet", "apiVersion": "apps/v1", "metadata": {"name": "web"}, "spec": spec}
     empty = write(tmp_path / "d.json", agent)
     assert extender("fits", "-f", cluster, "-p", empty)[2] == (
         f"extender: {empty}: holds no pod; name a file with a pod\n"

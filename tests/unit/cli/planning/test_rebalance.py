@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from extender.cli.live.cluster_options import read_cluster
 from extender.cli.planning import rebalance
 from tests.unit.planning.clusters import as_list, budget, node, pod
 
@@ -20,7 +21,7 @@ def cluster(tmp_path: Path) -> str:
     nodes = [node("n1"), node("n2"), node("n3", "2", taints=[TAINT])]
     pods = [pod("a", "2", on="n1"), pod("b", "1", on="n2"), pod("c", "1", on="n2"), pod("wrong", "500m", on="n3")]
     group = {"schedulingGroup": {"podGroupName": "train"}}
-    objects = [*nodes, *pods, pod("big", "3500m", owner=""), pod("m", "3500m", owner="", **group)]
+    objects = [*nodes, *pods, pod("big", "3500m", owner=""), pod("m", "3500m", owner="", **dict[str, Any](group))]
     path = tmp_path / "c.json"
     path.write_text(as_list([*objects, budget("other", {"app": "other"}, 0)]))
     return str(path)
@@ -105,7 +106,6 @@ def test_the_exit_code_says_whether_the_plan_reaches_its_goal(extender: Run, clu
 def test_an_applied_plan_that_does_not_reach_its_goal_is_a_failure(
     extender: Run, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read_cluster = rebalance.read_cluster
     monkeypatch.setattr(rebalance, "read_cluster", lambda _, *options: read_cluster([cluster], *options))
     assert extender("rebalance", "--for", "m", "--max-attempts", "1", "--apply")[0] == 1
     assert extender("rebalance", "--for", "m", "--max-attempts", "1", "--apply", "--exit-code")[0] == 3

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -44,7 +45,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
         return started[-1]
 
     original = subprocess.Popen
-    monkeypatch.setattr(exec_plugin.subprocess, "Popen", start)
+    monkeypatch.setattr(subprocess, "Popen", start)
     return started
 
 
@@ -71,7 +72,7 @@ def test_a_plugin_with_a_terminal_has_another_limit(
 ) -> None:
     assert exec_plugin.INTERACTIVE_SECONDS == 600
     monkeypatch.setattr(exec_plugin, "INTERACTIVE_SECONDS", 0)
-    monkeypatch.setattr(exec_plugin.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     assert error_of(tmp_path, "exec sleep 1000") == "exec plugin ./plugin.sh: it did not end within 0 s"
     assert [process.returncode for process in processes] == [-signal.SIGKILL]
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from extender.app import wiring
+from extender.config.errors import ConfigError
 from extender.config.legacy_policy import policy_document
 from extender.config.legacy_policy.algorithm_providers import get_provider
 from extender.config.legacy_policy.convert import ConvertedPolicy, convert_policy
@@ -132,7 +133,7 @@ def test_a_requested_to_capacity_ratio_keeps_its_shape_with_any_name() -> None:
 
 def test_an_invalid_shape_is_reported_with_its_path_in_the_policy() -> None:
     entry = {"name": "X", "weight": 5, "argument": {"requestedToCapacityRatioArguments": {}}}
-    with pytest.raises(wiring.ConfigError) as caught:
+    with pytest.raises(ConfigError) as caught:
         wiring.build_setup_from_document({"kind": "Policy", "apiVersion": "v1", "priorities": [entry]}, "f")
     path = "priorities[0].argument.requestedToCapacityRatioArguments.shape"
     assert str(caught.value) == f"{path}: Required value: at least one point must be specified"

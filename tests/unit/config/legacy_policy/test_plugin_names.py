@@ -60,10 +60,10 @@ def test_a_predicate_rejects_the_nodes_of_its_case(name: str) -> None:
     )
     rejected: dict[str, list[str]] = {}
     for rejection in diagnosis.rejections:
-        for row in rejection.nodes.nonzero()[0]:
+        for row in rejection.nodes.nonzero()[0].tolist():
             rejected.setdefault(snapshot.names[row], []).append(rejection.reason.text)
     assert {node: sorted(texts) for node, texts in rejected.items()} == case["rejected"]
-    feasible = [snapshot.names[row] for row in diagnosis.feasible.nonzero()[0]]
+    feasible = [snapshot.names[row] for row in diagnosis.feasible.nonzero()[0].tolist()]
     assert sorted(feasible) == sorted(case["nodes"].keys() - rejected)
     assert rejected
     assert diagnosis.feasible.any()

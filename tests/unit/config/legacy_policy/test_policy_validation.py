@@ -59,7 +59,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         ['priorities[1].weight: ServiceAntiAffinity priority "B" has a different weight with "A"'],
     ),
     "two requested-to-capacity ratios": (
-        {"priorities": [priority("A", **RATIO), priority("B", **RATIO)]},
+        {"priorities": [priority("A", **dict[str, Any](RATIO)), priority("B", **dict[str, Any](RATIO))]},
         ['priorities[1].argument: priority "B" redeclares custom priority "RequestedToCapacityRatio", from: "A"'],
     ),
     "an extender that prioritizes without a weight": (
@@ -89,7 +89,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
                 priority("A", 2, labelPreference={"label": "x"}),
                 priority("B", 2, labelPreference={"label": "y"}),
                 priority("C", 3, serviceAntiAffinity={"label": "y"}),
-                priority("D", 2**31 - 1, **RATIO),
+                priority("D", 2**31 - 1, **dict[str, Any](RATIO)),
             ],
             "hardPodAffinitySymmetricWeight": 100,
         },

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -122,7 +122,7 @@ def test_without_the_plugin_any_scheduled_member_suffices() -> None:
 
 def test_an_error_of_a_member_ends_the_group() -> None:
     """Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingDefaultAlgorithm (1.37)."""
-    broken = replace(profile(), filter_plugins=(RaisingPlugin(),))
+    broken = replace(profile(), filter_plugins=(cast("Any", RaisingPlugin()),))
     decision = decided("a", "b", min_count=2, by=broken)
     assert decision.status.code is Code.ERROR
     assert decision.status.message.startswith("failed to schedule other pod from a pod group: ")
@@ -146,7 +146,7 @@ class FixedFeasibility:
         return self.status
 
 
-def with_plugin(plugin: FixedFeasibility) -> Profile:
+def with_plugin(plugin: Any) -> Profile:
     return replace(profile(), placement_feasible_plugins=(plugin,))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -51,7 +51,7 @@ def decided(*plugins: FixedPostFilter) -> GroupDecision:
     pods = [make_group_member(name, requests={"cpu": "1"}) for name in "ab"]
     node = make_node("n1", allocatable={"cpu": "1", "memory": "4Gi", "pods": "9"})
     snapshot = make_cluster(node, make_pod_group(min_count=2), *pods).snapshot()
-    profile = replace(MERGED, pod_group_post_filter_plugins=plugins)
+    profile = replace(MERGED, pod_group_post_filter_plugins=cast("Any", plugins))
     members = [snapshot.make_pod_info(pod) for pod in pods]
     return schedule_pod_group(members, snapshot, profile, PluginRuntime(), Random(0), NodeSampler())
 

@@ -104,7 +104,8 @@ def test_a_table_is_computed_anew_if_most_nodes_changed() -> None:
 
 
 def test_a_plugin_without_a_key_has_no_column() -> None:
-    cluster, tables, plugins = make_cluster(*NODES), FilterTables(PluginRunner()), (NoKey(), OccupiedNodes())
+    cluster, tables = make_cluster(*NODES), FilterTables(PluginRunner())
+    plugins: Any = (NoKey(), OccupiedNodes())
     snapshot = cluster.snapshot()
     columns, plan = tables.get_columns(plugins, frozenset(), snapshot.make_pod_info(make_pod()), snapshot, {})
     assert list(columns) == ["OccupiedNodes"]

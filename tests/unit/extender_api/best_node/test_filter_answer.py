@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Coroutine
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 from starlette.testclient import TestClient
@@ -178,9 +178,14 @@ def test_bind_replaces_the_assumption_of_filter() -> None:
         assert assumptions is not None
         server = FakeApiServer(WEB)
         bind_verb = BindVerb(
-            verbs.cache, verbs.profiles, profile, verbs.runtime, server, end_assumption=assumptions.supersede
+            verbs.cache,
+            verbs.profiles,
+            profile,
+            verbs.runtime,
+            cast("Any", server),
+            end_assumption=assumptions.supersede,
         )
-        [node_name] = (await verbs.filter(args())).node_names or ()
+        [node_name] = (await verbs.filter(args())).node_names or [""]
         result = await bind_verb.bind(BindingArgs("web", "default", UID, node_name))
         assert result.error == ""
         assert server.bound == [("default", "web", UID, node_name)]

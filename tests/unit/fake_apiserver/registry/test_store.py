@@ -1,5 +1,7 @@
 """The store: resource versions, changes and compaction."""
 
+from typing import Any
+
 import pytest
 
 from extender.fake_apiserver.registry.api_errors import StatusError
@@ -101,7 +103,7 @@ def test_the_oldest_change_of_a_resource_is_discarded_at_the_limit() -> None:
 
 
 def test_listeners_are_called_until_they_unsubscribe() -> None:
-    store, keys = Store(), []
+    store, keys = Store(), list[Any]()
     unsubscribe = store.subscribe(keys.append)
     store.put("pods", make_object("a"))
     unsubscribe()

@@ -86,7 +86,7 @@ def make_member(name: str = "pod", **body: Any) -> Any:
     return make_pod(name, spec=spec, **body)
 
 
-def plan_pre_bind(cache: Cache, **gates: bool) -> ApiPlan:
+def plan_pre_bind(cache: Cache, **gates: Any) -> ApiPlan:
     plugin, pod_info = make_plugin(**gates), make_pod_info(make_member(), cache)
     state = run_filter(plugin, pod_info, cache)
     assert plugin.reserve(pod_info, "n", cache.snapshot(), state) is None

@@ -76,7 +76,7 @@ def claim_pod(name: str, *claims: str, node: str = "", **requests: str) -> dict[
     spec = {
         "resourceClaims": [{"name": f"gpu-{number}", "resourceClaimName": item} for number, item in enumerate(claims)]
     }
-    pod: dict[str, Any] = make_pod(name, node=node, spec=spec, **{"cpu": "1", **requests})
+    pod = dict(make_pod(name, node=node, spec=spec, **dict[str, Any]({"cpu": "1", **requests})))
     pod["metadata"]["uid"] = f"uid-{name}"
     return pod
 

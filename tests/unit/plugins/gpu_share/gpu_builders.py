@@ -9,19 +9,20 @@ from extender.testing import make_cluster, make_node, make_pod
 
 def gpu_node(name: str, gpus: int = 2, cpu: str = "16", model: str = "T4", **fields: Any) -> Any:
     """Return a node with GPUs."""
-    return make_node(name, cpu=cpu, labels={GPU_MODEL: model}, **{GPU_COUNT: str(gpus), GPU_MILLI: str(1000 * gpus)})
+    requests: dict[str, Any] = {GPU_COUNT: str(gpus), GPU_MILLI: str(1000 * gpus)}
+    return make_node(name, cpu=cpu, labels={GPU_MODEL: model}, **requests)
 
 
 def shared_pod(name: str, milli: int, node: str = "", index: str = "", cpu: str = "1", **fields: Any) -> Any:
     """Return a pod with a part of one GPU."""
     annotations = {GPU_INDEX: index} if index else {}
-    return make_pod(name, node=node, annotations=annotations, cpu=cpu, **{GPU_MILLI: str(milli)}, **fields)
+    return make_pod(name, node=node, annotations=annotations, cpu=cpu, **{GPU_MILLI: str(milli), **fields})
 
 
 def whole_pod(name: str, count: int, node: str = "", index: str = "", cpu: str = "1") -> Any:
     """Return a pod with whole GPUs."""
     annotations = {GPU_INDEX: index} if index else {}
-    requests = {GPU_MILLI: str(1000 * count), GPU_COUNT: str(count)}
+    requests: dict[str, Any] = {GPU_MILLI: str(1000 * count), GPU_COUNT: str(count)}
     return make_pod(name, node=node, annotations=annotations, cpu=cpu, **requests)
 
 

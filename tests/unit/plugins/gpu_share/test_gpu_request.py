@@ -45,7 +45,7 @@ def read_request(pod: Any) -> GpuRequest | str:
     ],
 )
 def test_a_request_is_read_from_resources_then_from_annotations(
-    requests: dict[str, str], annotations: dict[str, str], expected: GpuRequest | str
+    requests: dict[str, Any], annotations: dict[str, str], expected: GpuRequest | str
 ) -> None:
     assert read_request(make_pod("p", annotations=annotations, **requests)) == expected
 

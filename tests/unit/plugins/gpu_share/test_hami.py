@@ -43,7 +43,7 @@ def decode_as_device_plugin(text: str) -> list[list[tuple[str, str, int, int]]]:
 
 def hami_node(name: str, devices: int = 2, memory: int = 16_000, split: int = 10, lock: str = "") -> Any:
     """Return a node whose GPUs the device plugin registered as JSON, and whose kubelet reports the shares."""
-    node = make_node(name, cpu="32", **{hami.GPU: str(devices * split)})
+    node = make_node(name, cpu="32", **dict[str, Any]({hami.GPU: str(devices * split)}))
     fields = '{{"id":"{0}-{1}","index":{1},"count":{2},"devmem":{3},"devcore":100,"type":"NVIDIA-T4","health":true}}'
     text = ",".join(fields.format(name, index, split, memory) for index in range(devices))
     node["metadata"]["annotations"] = {hami.REGISTERED: f"[{text}]", **({hami.LOCK: lock} if lock else {})}
@@ -53,7 +53,7 @@ def hami_node(name: str, devices: int = 2, memory: int = 16_000, split: int = 10
 def hami_pod(name: str, node: str = "", allocated: str = "", **resources: str) -> Any:
     """Return a pod that requests `nvidia.com/<resource>`."""
     annotations = {hami.ALLOCATED: allocated} if allocated else {}
-    requests = {f"nvidia.com/{key.replace('_', '-')}": value for key, value in resources.items()}
+    requests: dict[str, Any] = {f"nvidia.com/{key.replace('_', '-')}": value for key, value in resources.items()}
     return make_pod(name, node=node, annotations=annotations, cpu="1", **requests)
 
 
@@ -135,11 +135,11 @@ def test_a_pod_without_the_resource_has_no_request() -> None:
         (hami_pod("p", gpu="65"), "a pod can request 1 to 64 GPUs, got 65"),
         (hami_pod("p", gpu="1", gpucores="101"), "nvidia.com/gpumem-percentage and nvidia.com/gpucores must be 100 or"),
         (
-            make_pod("p", **{hami.GPU: "1", "alibabacloud.com/gpu-milli": "300"}),
+            make_pod("p", **dict[str, Any]({hami.GPU: "1", "alibabacloud.com/gpu-milli": "300"})),
             "a pod can request either nvidia.com/gpu or alibabacloud.com/gpu-milli",
         ),
         (
-            make_pod("p", annotations={"nvidia.com/use-gputype": "A100"}, **{hami.GPU: "1"}),
+            make_pod("p", annotations={"nvidia.com/use-gputype": "A100"}, **dict[str, Any]({hami.GPU: "1"})),
             "annotation nvidia.com/use-gputype is not supported",
         ),
     ],

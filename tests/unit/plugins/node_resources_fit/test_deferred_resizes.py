@@ -98,14 +98,14 @@ def change(before: Pod | None, after: Pod | None, resource: EventResource, actio
     return hints[0] if hints else None
 
 
-def make_peer(node: str, cpu: str = "1") -> Any:
-    return make_pod("peer", node=node, requests={"cpu": cpu})
+def make_peer(node: str, cpu: str | None = "1") -> Any:
+    return make_pod("peer", node=node, requests={"cpu": cpu}) if cpu is not None else None
 
 
 def test_only_changes_of_pods_on_its_node_queue_the_pod() -> None:
     assigned = EventResource.ASSIGNED_POD
     results = {
-        (name, node): change(before and make_peer(node, before), after and make_peer(node, after), assigned, action)
+        (name, node): change(make_peer(node, before), make_peer(node, after), assigned, action)
         for name, action, before, after in (
             ("deleted", ActionType.DELETE, "1", None),
             ("scaled down", ActionType.UPDATE_POD_SCALE_DOWN, "2", "1"),

@@ -35,7 +35,7 @@ NODES = {
     "deep": make_node("deep", cpu="4", memory="90071992547409"),
 }
 POD = {"cpu": "3", "memory": "5000"}
-CPU_GPU = [{"name": "cpu"}, {"name": GPU, "weight": 5}]
+CPU_GPU: list[dict[str, Any]] = [{"name": "cpu"}, {"name": GPU, "weight": 5}]
 
 
 def make_strategy_args(

@@ -186,9 +186,9 @@ def test_the_minimum_is_tracked_with_two_critical_paths(
     snapshot = make_zones(**pod_counts).snapshot()
     pod = snapshot.make_pod_info(make_pod(labels=WEB, spec=spread(constraint())))
     state = plugin.pre_filter(pod, snapshot).state
-    for sign, zone in changes:
-        assumed_pod, row = make_assumed_pod(snapshot, zone, labels=WEB)
-        (plugin.add_pod if sign == "+" else plugin.remove_pod)(pod, assumed_pod, row, snapshot, state)
+    for change in changes:
+        assumed_pod, row = make_assumed_pod(snapshot, change[1], labels=WEB)
+        (plugin.add_pod if change[0] == "+" else plugin.remove_pod)(pod, assumed_pod, row, snapshot, state)
     assert state.domain_match_nums[0].min_match_num == min_match_num
 
 

@@ -15,7 +15,7 @@ WEB = {"app": "web"}
 def make_view(*objects: dict[str, Any], **changes: Any) -> AnswerView:
     cache = make_cache(*objects)
     outcome = WhatIfRunner(cache, SETUP.profiles, wiring.make_runtime()).run(Scenario(**changes))
-    pods = {pod.key for pod in (*cache.assigned_pods.values(), *cache.pending_pods.values())}
+    pods = {pod.key for pod in cache.assigned_pods.values()} | {pod.key for pod in cache.pending_pods.values()}
     return make_answer_view(outcome, pods, cache.snapshot().names)
 
 
