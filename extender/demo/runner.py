@@ -173,7 +173,8 @@ async def _play_scenario(
 def _make_usage_hints(kubeconfig: Path) -> tuple[str, ...]:
     return (
         f"export KUBECONFIG={kubeconfig}",
-        "kubectl get pods -A -w    kubectl describe pod -n batch month-end    kubectl drain node-1 --force",
+        "kubectl get pods -A -w    kubectl describe pod -n batch month-end",
+        "kubectl drain node-1 --force",
         "Ctrl-C ends the demo.",
     )
 

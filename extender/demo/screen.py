@@ -19,6 +19,8 @@ _MAX_LINES: Final = 16
 _MIN_LINES: Final = 4
 _MAX_PENDING_LINES: Final = 6
 _BAR_WIDTH: Final = 10
+_MIN_WIDE_COLUMNS: Final = 110
+"""A narrower terminal shows no bars and no numbers of pods, so that recent entries have room for their pod and node."""
 _STYLES: Final = {
     EntryKind.MESSAGE: "bold",
     EntryKind.CREATED: "dim",
@@ -57,11 +59,12 @@ class Screen:
         pending = list(self.timeline.pending_reasons.items())
         used_lines = _FIXED_LINES + len(self.footer) + min(len(pending), _MAX_PENDING_LINES)
         line_count = max(_MIN_LINES, min(_MAX_LINES, console.height - used_lines))
-        columns = Table.grid(padding=(0, 3), expand=True)
+        is_wide = options.max_width >= _MIN_WIDE_COLUMNS
+        columns = Table.grid(padding=(0, 3 if is_wide else 1), expand=True)
         columns.add_column(no_wrap=True)
         columns.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
         columns.add_row(
-            self._make_node_table(line_count),
+            self._make_node_table(line_count, is_wide=is_wide),
             Group(*(_truncate(format_entry(entry)) for entry in list(self.recent_entries)[-line_count:])),
         )
         sections: list[RenderableType] = [self._format_counts(), Text(), columns]
@@ -81,16 +84,20 @@ class Screen:
         )
         return Text("   ").join(Text(text, style=style) for text, style in texts)
 
-    def _make_node_table(self, line_count: int) -> Table:
+    def _make_node_table(self, line_count: int, *, is_wide: bool) -> Table:
         table = Table(box=None, header_style="bold", padding=(0, 1))
-        for name in ("NODE", "ZONE", "CPU", "MEMORY", "PODS"):
+        for name in ("NODE", "ZONE", "CPU", "MEMORY", "PODS")[: 5 if is_wide else 4]:
             table.add_column(name, justify="right" if name == "PODS" else "left", no_wrap=True)
         usages = self.timeline.list_node_usages()
         shown_usages = usages
         if len(usages) >= line_count:
             shown_usages = sorted(usages, key=_compute_max_utilization, reverse=True)[: line_count - 2]
         for usage in shown_usages:
-            table.add_row(usage.name, usage.zone, _format_bar(*usage.cpu), _format_bar(*usage.memory), str(usage.pods))
+            if is_wide:
+                amounts: Sequence[RenderableType] = _format_bar(*usage.cpu), _format_bar(*usage.memory), str(usage.pods)
+            else:
+                amounts = _format_percentage(*usage.cpu), _format_percentage(*usage.memory)
+            table.add_row(usage.name, usage.zone, *amounts)
         if len(usages) > len(shown_usages):
             table.add_row(Text(f"{len(usages) - len(shown_usages)} less full", style="dim"))
         return table
@@ -147,14 +154,20 @@ def _format_latencies(latencies: list[float]) -> str:
 
 
 def _compute_max_utilization(usage: NodeUsage) -> float:
-    return max(
-        (requested / allocatable for requested, allocatable in (usage.cpu, usage.memory) if allocatable), default=0.0
-    )
+    return max(_compute_share(*usage.cpu), _compute_share(*usage.memory))
 
 
 def _format_bar(requested: int, allocatable: int) -> Text:
-    share = requested / allocatable if allocatable else 0.0
-    filled_width = min(_BAR_WIDTH, round(share * _BAR_WIDTH))
-    style = "red" if share > 0.9 else "yellow" if share > 0.7 else "green"
-    bar = Text("█" * filled_width, style=style).append("░" * (_BAR_WIDTH - filled_width), style="bright_black")
-    return bar.append(f" {share:4.0%}", style="")
+    filled_width = min(_BAR_WIDTH, round(_compute_share(requested, allocatable) * _BAR_WIDTH))
+    percentage = _format_percentage(requested, allocatable)
+    bar = Text("█" * filled_width, style=percentage.style)
+    return bar.append("░" * (_BAR_WIDTH - filled_width), style="bright_black").append(f" {percentage.plain}")
+
+
+def _format_percentage(requested: int, allocatable: int) -> Text:
+    share = _compute_share(requested, allocatable)
+    return Text(f"{share:4.0%}", style="red" if share > 0.9 else "yellow" if share > 0.7 else "green")
+
+
+def _compute_share(requested: int, allocatable: int) -> float:
+    return requested / allocatable if allocatable else 0.0

@@ -125,6 +125,15 @@ def test_the_screen_fits_a_small_terminal_and_shows_pending_pods(demo: DemoFixtu
     assert any("a hint" in row for row in shown)
 
 
+def test_a_terminal_of_80_columns_shows_pods_and_nodes_of_entries_instead_of_bars(demo: DemoFixture) -> None:
+    demo.api.create_from_manifest(make_node("node-1"))
+    demo.api.create_from_manifest(make_pod("web-12"))
+    bind(demo.api, "default", "web-12", make_binding("node-1", "web-12"))
+    narrow, wide = (demo.render(demo.screen, width=width) for width in (80, 120))
+    assert "0.0s  placed     default/web-12 on node-1" in narrow
+    assert ("░" in narrow, "░" in wide) == (False, True)
+
+
 def test_the_summary_lists_pending_pods_with_their_reasons(demo: DemoFixture) -> None:
     demo.api.create_from_manifest(make_pod())
     demo.mark_unschedulable("web")
