@@ -57,7 +57,7 @@ def simulate(
     is evicted. The report has the placed pods, the pending pods with their reasons, the pods that would need evictions,
     the utilization of the cluster, and the fullest and emptiest nodes. The same seed gives the same placements.
 
-    A Deployment, StatefulSet, DaemonSet, Job or ReplicaSet in a file is expanded to the pods that it does not have yet.
+    A workload in a file, such as a Deployment or a CronJob, is expanded to the pods that it does not have yet.
     """
     input_options = InputOptions(config, feature_gates or (), emulated_version, override)
     # Pods of all namespaces compete for the nodes.
