@@ -213,7 +213,7 @@ class Transport:
                 await self._wait_for_rate_limit(),
             )
             try:
-                async with self.pending.connection_limit:
+                async with self.pending.wait_for_connection(request.method, request.path):
                     await wait_for_turn()
                     _check_allowed(request)
                     code, headers, body = await self._send_once(request, active_config, attempt)

@@ -203,6 +203,21 @@ def test_the_number_of_concurrent_requests_is_limited() -> None:
     run(main())
 
 
+def test_patches_of_one_object_are_sent_one_after_the_other() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            paths = ["/one", "/one", "/other"]
+            for path in paths:
+                server.respond(f"PATCH {path}", SILENCE)
+            start_time = current_loop().time()
+            patches = (transport.call(Request("PATCH", path, body=b"{}")) for path in paths)
+            await asyncio.gather(*patches, return_exceptions=True)
+            at = [(request.path, round(request.at - start_time)) for request in server.requests]
+            assert sorted(at) == [("/one", 0), ("/one", 30), ("/other", 0)]
+
+    run(main())
+
+
 def test_a_request_that_is_no_longer_allowed_after_its_wait_is_not_sent() -> None:
     async def main() -> None:
         async with ScriptedServer() as server, open_transport(server, qps=1.0, burst=1) as transport:
