@@ -2,22 +2,26 @@
 
 Pods of one template have claims with equal requests. So the result of a search on a node is cached for equal claims. It
 is valid until a device of the node's pools is allocated or deallocated, or a slice or class changes. Each further pod
-usually needs only one new search.
+usually needs only one new search, and does not look at the other nodes one by one.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter,
 DynamicResources.Filter (1.36).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final, NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from extender.api.kinds.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from extender.api.kinds.node import Node
 from extender.basics.clock import Clock
-from extender.cache.snapshot import Snapshot
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray, widen
 from extender.cache.tables.symbols import MAX_UNUSED_VALUES
 from extender.dra.allocated_devices import AllocatedDevices
 from extender.dra.allocation_search import AllocationSearch
@@ -33,7 +37,8 @@ from extender.dra.device_requests import (
 from extender.dra.device_taint_rules import apply_taint_rules
 from extender.dra.errors import AllocationError, NodeAllocationError
 from extender.dra.features import Features
-from extender.dra.resource_slices import CompiledSlice, PoolId
+from extender.dra.node_groups import NodeGroups
+from extender.dra.resource_slices import CompiledSlice
 from extender.dra.search_bounds import ALLOCATION_RESULTS_MAX_SIZE, ClaimAllocation
 
 ALLOCATOR_KEY: Final = "DynamicResources"
@@ -56,21 +61,64 @@ class _SearchResult(NamedTuple):
     error: str
 
 
-class _NodeResult(NamedTuple):
-    """The cached result for a node."""
+class Outcome(IntEnum):
+    """Whether a cached search found devices."""
 
-    node: Node
-    search_result: _SearchResult
+    UNKNOWN = 0
+    FOUND = 1
+    NOT_FOUND = 2
 
 
-@dataclass(slots=True)
 class NodeAllocationCache:
-    """The cached results for equal claims, by node name and by shared pools, and the names of the nodes by pool."""
+    """The cached results for equal claims, by group of nodes.
 
-    version: int
-    results_by_node: dict[str, _NodeResult] = field(default_factory=dict)
-    results_by_shared_pools: dict[tuple[Pool, ...], _SearchResult] = field(default_factory=dict)
-    nodes_by_pool: dict[PoolId, set[str]] = field(default_factory=dict)
+    Attributes:
+        results: the result of the last search of each group.
+        outcomes: the `Outcome` of each group, int8; UNKNOWN if the group's devices are invalid.
+        versions: the version of each group at that search, int64; -1 before the first one.
+    """
+
+    def __init__(self) -> None:
+        self.results: list[_SearchResult | None] = []
+        self.outcomes: NDArray[np.int8] = np.zeros(0, dtype=np.int8)
+        self.versions: IntArray = np.zeros(0, dtype=np.int64)
+
+    def widen(self, size: int) -> None:
+        """Provide entries for *size* groups."""
+        added = size - len(self.results)
+        if added > 0:
+            self.results += [None] * added
+            self.outcomes = widen(self.outcomes, size)
+            self.versions = np.concatenate([self.versions, np.full(added, -1)])
+
+
+class CachedAllocations(NamedTuple):
+    """The allocations on the nodes for which a cached search found devices. Later searches do not change them."""
+
+    rows_by_name: Mapping[str, int]
+    groups_by_row: IntArray
+    results: Sequence[_SearchResult | None]
+
+    def get(self, node_name: str) -> NodeAllocation | None:
+        """Return the allocation on a node; None if there is none."""
+        row = self.rows_by_name.get(node_name)
+        group = -1 if row is None else self.groups_by_row.item(row)
+        result = None if group < 0 else self.results[group]
+        return None if result is None else result.allocation
+
+
+class CachedResults(NamedTuple):
+    """The cached results for the nodes of a view.
+
+    Attributes:
+        groups: the group of each node, int64; -1 if it is not known.
+        outcomes: the `Outcome` for each node, int8.
+        allocations: the allocations on the nodes with the outcome FOUND.
+    """
+
+    groups: IntArray
+    outcomes: NDArray[np.int8]
+    allocations: CachedAllocations
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +136,11 @@ class Allocator:
 
     Attributes:
         classes: device classes by name.
-        planned_allocations: the uid of the last pod with claims that passed PreFilter of DynamicResources, and by node
-            name a tuple that starts with the allocation that Filter found. Other plugins read it.
+        planned_allocations: the uid of the last pod with claims that passed PreFilter of DynamicResources, and a
+            function that returns, for the name of a node, the allocation that Filter found. Other plugins read it.
         slice_index: the compiled slices.
         slice_and_class_version: changes with the slices, classes and taint rules; results hold for one value of it.
+        node_groups: the groups of nodes with the same results.
     """
 
     def __init__(self, features: Features, clock: Clock) -> None:
@@ -99,9 +148,11 @@ class Allocator:
         self._clock = clock
         self.allocated_devices = AllocatedDevices(consumable_capacity=features.consumable_capacity)
         self.classes: Mapping[str, DeviceClass] = {}
-        self.planned_allocations: tuple[str, Mapping[str, tuple[NodeAllocation, object]]] = ("", {})
+        self.planned_allocations: tuple[str, Callable[[str], NodeAllocation | None]] = ("", lambda _: None)
         self.slice_index = SliceIndex({}, features)
         self.slice_and_class_version: tuple[object, ...] = ()
+        self.node_groups = NodeGroups(self.slice_index)
+        self._device_version = self.allocated_devices.version
         self._caches: dict[bytes, NodeAllocationCache] = {}
 
     def sync(self, snapshot: Snapshot) -> None:
@@ -110,7 +161,8 @@ class Allocator:
         kinds = (ResourceSlice, DeviceClass, DeviceTaintRule)
         slice_and_class_version = (snapshot.object_history_id, *map(snapshot.revision, kinds))
         max_nodes = 2 * len(snapshot.names) + MAX_UNUSED_VALUES
-        if slice_and_class_version == self.slice_and_class_version and self.slice_index.node_count <= max_nodes:
+        cached_nodes = max(self.slice_index.node_count, self.node_groups.count)
+        if slice_and_class_version == self.slice_and_class_version and cached_nodes <= max_nodes:
             return
         self.slice_and_class_version = slice_and_class_version
         self._caches = {}
@@ -129,6 +181,7 @@ class Allocator:
                 compiled_slice = CompiledSlice(resource_slice)
             slices[key] = compiled_slice
         self.slice_index = SliceIndex(slices, self._features)
+        self.node_groups = NodeGroups(self.slice_index)
 
     def prepare(self, claims: Sequence[ResourceClaim]) -> ClaimsToAllocate:
         """Prepare *claims* to be allocated together. The result is valid until the next `sync`."""
@@ -137,7 +190,7 @@ class Allocator:
         if cache is None:
             if len(self._caches) >= _MAX_CACHED_CLAIM_SETS:
                 del self._caches[next(iter(self._caches))]
-            cache = self._caches[signature] = NodeAllocationCache(self.allocated_devices.version)
+            cache = self._caches[signature] = NodeAllocationCache()
         return ClaimsToAllocate(tuple(claims), cache)
 
     def allocate(
@@ -152,47 +205,46 @@ class Allocator:
             AllocationTimeoutError: the search timed out.
             NodeAllocationError: the pools of this node are invalid.
         """
-        cache = claims.cache
-        if cache.version != self.allocated_devices.version:
-            self._invalidate_changed_pools(cache)
-        name = node.metadata.name
-        node_result = cache.results_by_node.get(name)
-        if node_result is None or node_result.node is not node:
-            pools = self.slice_index.get_pools_for_node(node)
-            result = self._get_or_search(claims, node, pools, timed_out)
-            node_result = cache.results_by_node[name] = _NodeResult(node, result)
-            for pool in pools:
-                cache.nodes_by_pool.setdefault(pool.id, set()).add(name)
-        if node_result.search_result.error:
-            raise NodeAllocationError(node_result.search_result.error)
-        return node_result.search_result.allocation
+        group = self.node_groups.find(node)
+        cache = self._update_cache(claims)
+        version = self.node_groups.versions.item(group)
+        result = cache.results[group]
+        if result is None or cache.versions.item(group) != version:
+            result = cache.results[group] = self._search(claims, node, timed_out)
+            cache.versions[group] = version
+            cache.outcomes[group] = _get_outcome(result)
+        if result.error:
+            raise NodeAllocationError(result.error)
+        return result.allocation
 
-    def _invalidate_changed_pools(self, cache: NodeAllocationCache) -> None:
-        changed_pools = self.allocated_devices.list_pools_changed_since(cache.version)
-        cache.version = self.allocated_devices.version
-        cache.results_by_shared_pools = {}
-        if changed_pools is None:
-            cache.results_by_node, cache.nodes_by_pool = {}, {}
-            return
-        for pool in changed_pools:
-            for name in cache.nodes_by_pool.pop(pool, ()):
-                cache.results_by_node.pop(name, None)
+    def _update_cache(self, claims: ClaimsToAllocate) -> NodeAllocationCache:
+        """Return the cache of *claims* with entries for all groups, after an update of the groups' versions."""
+        version = self.allocated_devices.version
+        if version != self._device_version:
+            self.node_groups.invalidate(self.allocated_devices.list_pools_changed_since(self._device_version))
+            self._device_version = version
+        claims.cache.widen(len(self.node_groups.versions))
+        return claims.cache
 
-    def _get_or_search(
-        self, claims: ClaimsToAllocate, node: Node, pools: tuple[Pool, ...], timed_out: Callable[[], bool]
-    ) -> _SearchResult:
-        """Return the cached result for *pools*, or search. Network-attached devices often serve thousands of nodes."""
-        if not all(pool.is_shared for pool in pools):
-            return self._search(claims, node, pools, timed_out)
-        results = claims.cache.results_by_shared_pools
-        result = results.get(pools)
-        if result is None:
-            result = results[pools] = self._search(claims, node, pools, timed_out)
-        return result
+    def find_cached(
+        self, claims: ClaimsToAllocate, nodes: NodeView, candidates: BoolArray, timed_out: Callable[[], bool]
+    ) -> CachedResults:
+        """Return the cached results for the *candidates* among *nodes*.
 
-    def _search(
-        self, claims: ClaimsToAllocate, node: Node, pools: Sequence[Pool], timed_out: Callable[[], bool]
-    ) -> _SearchResult:
+        *timed_out* is as for `allocate`. After a timeout, some results are missing.
+        """
+        groups = self.node_groups.find_all(nodes, candidates, timed_out)
+        cache = self._update_cache(claims)
+        is_current = cache.versions == self.node_groups.versions
+        outcomes = np.where(is_current, cache.outcomes, Outcome.UNKNOWN)[groups]
+        found = candidates & (outcomes == Outcome.FOUND)
+        groups_by_row = np.full(len(nodes.snapshot), -1)
+        groups_by_row[found if nodes.rows is None else nodes.rows[found]] = groups[found]
+        rows_by_name = self.node_groups.get_rows_by_name(nodes.snapshot)
+        return CachedResults(groups, outcomes, CachedAllocations(rows_by_name, groups_by_row, cache.results.copy()))
+
+    def _search(self, claims: ClaimsToAllocate, node: Node, timed_out: Callable[[], bool]) -> _SearchResult:
+        pools = self.slice_index.get_pools_for_node(node)
         search = AllocationSearch(node, pools, self.allocated_devices, self._features, timed_out)
         search.claims.extend(self._prepare_claim(claim, search, pools) for claim in claims.claims)
         if search.allocate():
@@ -245,6 +297,12 @@ class Allocator:
                 and search.fits_capacity(request, device, ignore_consumed=ignore_consumed)
             )
         return RequestData(request, len(all_devices), tuple(all_devices))
+
+
+def _get_outcome(result: _SearchResult) -> Outcome:
+    if result.allocation is not None:
+        return Outcome.FOUND
+    return Outcome.UNKNOWN if result.error else Outcome.NOT_FOUND
 
 
 def _check_device_limit(claim: ResourceClaim, request_name: str, added_count: int, count: int) -> None:

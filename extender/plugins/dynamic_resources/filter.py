@@ -16,9 +16,9 @@ from extender.api.kinds.node import Node
 from extender.api.requests import PodResourcesOptions
 from extender.cache.node_matching import match_node_selector
 from extender.cache.snapshot import NodeView
-from extender.cache.tables.arrays import BoolArray
+from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.config.releases import DEFAULT_RELEASE, Release
-from extender.dra.allocator import Allocator, ClaimsToAllocate
+from extender.dra.allocator import Allocator, ClaimsToAllocate, Outcome
 from extender.dra.errors import AllocationError, AllocationTimeoutError, NodeAllocationError
 from extender.dra.extended_resources import ExtendedResourceRequests, build_device_requests
 from extender.dra.features import OPTIONAL_NODE_OPERATIONS
@@ -236,42 +236,87 @@ def _allocate(
     rejected_nodes: _RejectedNodes,
 ) -> BoolArray:
     """Return the *candidate_nodes* on which all claims can be allocated. Reject the other candidates."""
-    allowed_nodes = np.zeros(len(nodes), dtype=np.bool_)
-    node_objects = nodes.nodes
-    resources_check = _make_resources_check(state_data, nodes, context)
-    insufficient_reasons: tuple[Reason, ...] = ()
-    allocate, node_allocations = context.allocator.allocate, state_data.node_allocations
-    claims, timed_out = request.claims_to_allocate, context.allocator.make_timeout_check(context.timeout)
-    has_timed_out = False
-    for position in np.flatnonzero(candidate_nodes).tolist():
-        node = node_objects[position]
-        if has_timed_out:
-            rejected_nodes.add_node(position, _make_timeout_reason(node.metadata.name))
-            continue
-        try:
-            allocation = allocate(claims, node, timed_out)
-            if resources_check is not None and allocation is not None:
-                insufficient_reasons = resources_check.check(position, claims.claims, allocation)
-        except AllocationTimeoutError:
-            has_timed_out = True  # the attempt has failed: skip the remaining nodes
-            rejected_nodes.add_node(position, _make_timeout_reason(node.metadata.name))
-            continue
-        except AllocationError as allocation_error:
-            rejected_nodes.add_node(position, Reason(str(allocation_error), Code.ERROR))
-            continue
-        except NodeAllocationError as allocation_error:
-            rejected_nodes.add_node(position, Reason(str(allocation_error), Code.UNRESOLVABLE))
-            continue
+    search = _NodeSearch(state_data, nodes, request, context, rejected_nodes)
+    remaining = candidate_nodes
+    for one_per_group in (True, False):
+        remaining, groups = search.use_cached_results(remaining)
+        positions = np.flatnonzero(remaining)
+        if one_per_group:  # the other nodes of a group have the same result
+            positions = np.sort(positions[np.unique(groups[positions], return_index=True)[1]])
+        search.search(positions)
+        remaining[positions] = False
+        if not remaining.any():
+            break
+    return search.allowed_nodes
+
+
+class _NodeSearch:
+    """Allocates all claims on nodes, and rejects the nodes on which that is not possible.
+
+    Attributes:
+        allowed_nodes: whether the claims were allocated on each node.
+    """
+
+    def __init__(
+        self,
+        state_data: StateData,
+        nodes: NodeView,
+        request: AllocationRequest,
+        context: FilterContext,
+        rejected_nodes: _RejectedNodes,
+    ) -> None:
+        self.allowed_nodes: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
+        self._allocator, self._request, self._rejected_nodes = context.allocator, request, rejected_nodes
+        self._state_data, self._nodes = state_data, nodes
+        self._resources_check = _make_resources_check(state_data, nodes, context)
+        self._timed_out = context.allocator.make_timeout_check(context.timeout)
+        self._has_timed_out = False
+
+    def use_cached_results(self, candidates: BoolArray) -> tuple[BoolArray, IntArray]:
+        """Allow and reject nodes by cached results; return the remaining *candidates* and the group of each node."""
+        claims = self._request.claims_to_allocate
+        cached = self._allocator.find_cached(claims, self._nodes, candidates, self._timed_out)
+        self._rejected_nodes.add(candidates & (cached.outcomes == Outcome.NOT_FOUND), _CANNOT_ALLOCATE)
+        if self._resources_check is not None:  # depends on each node
+            return candidates & (cached.outcomes != Outcome.NOT_FOUND), cached.groups
+        found = candidates & (cached.outcomes == Outcome.FOUND)
+        self.allowed_nodes |= found
+        self._state_data.cached_allocations.append((cached.allocations, self._request))
+        return candidates & (cached.outcomes == Outcome.UNKNOWN), cached.groups
+
+    def search(self, positions: IntArray) -> None:
+        """Allocate the claims on the nodes at *positions*."""
+        nodes = self._nodes.nodes
+        for position in positions.tolist():
+            node = nodes[position]
+            if self._has_timed_out:
+                self._rejected_nodes.add_node(position, _make_timeout_reason(node.metadata.name))
+                continue
+            try:
+                reasons = self._allocate(position, node)
+            except AllocationTimeoutError:
+                self._has_timed_out = True  # the attempt has failed: skip the remaining nodes
+                reasons = (_make_timeout_reason(node.metadata.name),)
+            except AllocationError as error:
+                reasons = (Reason(str(error), Code.ERROR),)
+            except NodeAllocationError as error:
+                reasons = (Reason(str(error), Code.UNRESOLVABLE),)
+            for reason in reasons:
+                self._rejected_nodes.add_node(position, reason)
+            self.allowed_nodes[position] = not reasons
+
+    def _allocate(self, position: int, node: Node) -> tuple[Reason, ...]:
+        """Allocate the claims on *node*, and return the reasons for rejecting it."""
+        claims = self._request.claims_to_allocate
+        allocation = self._allocator.allocate(claims, node, self._timed_out)
         if allocation is None:
-            rejected_nodes.add_node(position, _CANNOT_ALLOCATE)
-            continue
-        if insufficient_reasons:
-            for reason in insufficient_reasons:
-                rejected_nodes.add_node(position, reason)
-            continue
-        allowed_nodes[position] = True
-        node_allocations[node.metadata.name] = (allocation, request)
-    return allowed_nodes
+            return (_CANNOT_ALLOCATE,)
+        if self._resources_check is not None:
+            insufficient_reasons = self._resources_check.check(position, claims.claims, allocation)
+            if insufficient_reasons:
+                return insufficient_reasons
+        self._state_data.node_allocations[node.metadata.name] = allocation, self._request
+        return ()
 
 
 def _check_resources(

@@ -216,7 +216,7 @@ class DynamicResources:
             self._binding_conditions_enabled and has_binding_failed(claim, self._binding_timeout, self._clock.now())
             for claim in state_data.claims
         )
-        self._allocator.planned_allocations = pod.uid, state_data.node_allocations
+        self._allocator.planned_allocations = pod.uid, state_data.find_allocation
         return state_data
 
     def _share_or_validate_claim(self, index: int, state_data: StateData, snapshot: Snapshot) -> Status | None:
@@ -314,7 +314,7 @@ class DynamicResources:
         if not isinstance(state, StateData):
             return error_status(_NO_STATE.text) if self._enabled and state is None else None
         state.allocation_results = dict(state.shared_allocations)
-        node_allocation = state.node_allocations.get(node_name)
+        node_allocation = state.find_allocation_and_request(node_name)
         if node_allocation is not None:
             allocation, state.reserved_request = node_allocation
             claims = state.reserved_request.claims_to_allocate.claims

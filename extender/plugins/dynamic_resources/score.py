@@ -25,9 +25,9 @@ def compute_scores(state_data: StateData, nodes: NodeView) -> IntArray:
     if not any(request.first_available for claim in state_data.claims for request in claim.spec.devices.requests):
         return scores
     for position, name in enumerate(nodes.names):
-        node_allocation = state_data.node_allocations.get(name)
+        node_allocation = state_data.find_allocation(name)
         if node_allocation is not None:
-            scores[position] = _score_allocation(state_data, node_allocation[0])
+            scores[position] = _score_allocation(state_data, node_allocation)
     return scores
 
 

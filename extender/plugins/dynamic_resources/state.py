@@ -14,7 +14,7 @@ from extender.api.kinds.devices import AllocationResult, ResourceClaim, Resource
 from extender.api.kinds.pod import NodeAllocatableResourceClaimStatus, Pod
 from extender.api.matching import CompiledNodeSelector
 from extender.cache.tables.arrays import BoolArray
-from extender.dra.allocator import ClaimsToAllocate, NodeAllocation
+from extender.dra.allocator import CachedAllocations, ClaimsToAllocate, NodeAllocation
 from extender.dra.extended_resources import ExtendedResourceRequests
 
 SPECIAL_CLAIM_IN_MEM_NAME = "<extended-resources>"
@@ -48,7 +48,8 @@ class StateData:
         extended_resources: the names of the extended resources that the pod requests.
         dra_backed_resources: those of `extended_resources` that have a device class.
         allocation_requests: the claims to allocate, by the set of extended resources that the node lacks.
-        node_allocations: the allocated devices and the claims to allocate, by node name.
+        node_allocations: the devices that Filter allocated and the claims to allocate, by node name.
+        cached_allocations: the same for nodes with cached results.
         node_allocatable_statuses: the node resources that the pod consumes through its claims, by node name.
         shared_allocations: the allocations that earlier pods of the pod group cycle reserved, by claim index. The
             claims in `claims` have them already.
@@ -68,12 +69,29 @@ class StateData:
     dra_backed_resources: frozenset[str] = frozenset()
     allocation_requests: dict[frozenset[str], AllocationRequest] = field(default_factory=dict)
     node_allocations: dict[str, tuple[NodeAllocation, AllocationRequest]] = field(default_factory=dict)
+    cached_allocations: list[tuple[CachedAllocations, AllocationRequest]] = field(default_factory=list)
     node_allocatable_statuses: dict[str, tuple[NodeAllocatableResourceClaimStatus, ...]] = field(default_factory=dict)
     shared_allocations: dict[int, AllocationResult] = field(default_factory=dict)
     unavailable_claims: dict[int, BoolArray] = field(default_factory=dict)
     allocation_results: dict[int, AllocationResult] = field(default_factory=dict)
     reserved_request: AllocationRequest | None = None
     bound_claims: dict[int, ResourceClaim] = field(default_factory=dict)
+
+    def find_allocation(self, node_name: str) -> NodeAllocation | None:
+        """Return the devices that Filter allocated on a node; None if it allocated none."""
+        entry = self.find_allocation_and_request(node_name)
+        return None if entry is None else entry[0]
+
+    def find_allocation_and_request(self, node_name: str) -> tuple[NodeAllocation, AllocationRequest] | None:
+        """Return the result of `find_allocation` and the claims to allocate."""
+        entry = self.node_allocations.get(node_name)
+        if entry is not None:
+            return entry
+        for allocations, request in self.cached_allocations:
+            allocation = allocations.get(node_name)
+            if allocation is not None:
+                return allocation, request
+        return None
 
     def share_allocation(self, index: int, allocation: AllocationResult) -> None:
         """Use the *allocation* that an earlier pod of the pod group cycle reserved for the claim at *index*."""

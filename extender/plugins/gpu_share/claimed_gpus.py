@@ -122,8 +122,7 @@ class ClaimedGpus:
         """Return the allocation that Filter of DynamicResources found for *pod* on a node; None if there is none."""
         if self._allocator is None or self._allocator.planned_allocations[0] != pod.uid:
             return None
-        entry = self._allocator.planned_allocations[1].get(node_name)
-        return None if entry is None else entry[0]
+        return self._allocator.planned_allocations[1](node_name)
 
     def measure_after(self, pod: PodInfo, nodes: NodeView, free: IntArray) -> IntArray:
         """Return the free milli of each GPU after the allocation for *pod*: int64, the shape of *free*.

@@ -119,9 +119,12 @@ def test_nodes_with_the_same_pool_get_different_devices(case: Mapping[str, Any],
         assert [format_allocation(allocator.allocate(claims, node)) for node in cluster.nodes] == want
 
 
-def test_the_pools_and_results_of_removed_nodes_are_forgotten() -> None:
+@pytest.mark.parametrize("by_device", [False, True])
+def test_the_pools_and_results_of_removed_nodes_are_forgotten(by_device: bool) -> None:
     """The slices of devices for all nodes stay for months, while nodes are replaced."""
-    cache = make_cluster_with_devices(TWO_DEVICES)
+    devices = {"a": {"allNodes": True}, "b": {"allNodes": True}} if by_device else {"a": {}, "b": {}}
+    raw_slice = {"devices": devices, **({"by_device": True} if by_device else {})}
+    cache = make_cluster_with_devices({"slices": [raw_slice]})
     allocator = make_allocator()
     claim = make_claim("c", {"r": {}})
     for number in range(1100):
@@ -132,7 +135,8 @@ def test_the_pools_and_results_of_removed_nodes_are_forgotten() -> None:
             assert allocator.allocate(claims, cluster.nodes[1]) is not None
         cache.remove_node(f"n{number}")
     assert allocator.slice_index.node_count < 100
-    assert len(claims.cache.results_by_node) < 100
+    assert allocator.node_groups.count < 100
+    assert len(claims.cache.results) < 200
 
 
 def test_a_deleted_claim_frees_its_device() -> None:

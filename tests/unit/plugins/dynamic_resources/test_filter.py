@@ -1,6 +1,12 @@
-"""The timeout of Filter, on all nodes together."""
+"""Filter: the timeout on all nodes together, and the searches of later pods."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
 
 from extender.config.feature_gates import FeatureGates
+from extender.dra.allocator import Allocator
 from extender.framework.plugin_args import PluginArgs
 from extender.plugins.dynamic_resources.args import DynamicResourcesArgs
 from extender.plugins.dynamic_resources.plugin import DynamicResources
@@ -32,3 +38,40 @@ def test_the_timeout_is_for_all_nodes_and_the_next_attempt_continues_after_the_s
 
     assert find_rejected_nodes() == ["n2", "n3"]
     assert find_rejected_nodes() == []
+
+
+@pytest.mark.parametrize(
+    ("own_pools", "want"), [(True, [20, 0, 1]), (False, [1, 0, 1])], ids=["devices of nodes", "network devices"]
+)
+def test_a_later_pod_with_an_equal_claim_needs_searches_only_for_changed_devices(
+    own_pools: bool, want: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+    allocate = Allocator.allocate
+
+    def count_and_allocate(allocator: Allocator, claims: Any, node: Any, *args: Any) -> Any:
+        searched.append(node.metadata.name)
+        return allocate(allocator, claims, node, *args)
+
+    monkeypatch.setattr(Allocator, "allocate", count_and_allocate)
+    names = [f"n{number}" for number in range(20)]
+    slices: list[Mapping[str, Any]] = [{"node": name, "pool": name} for name in names] if own_pools else [{"pool": "p"}]
+    cache = make_cluster(
+        *map(make_node, names),
+        *(make_slice({**raw, "devices": {"a": {}, "b": {}}}) for raw in slices),
+        make_device_class("gpu"),
+        *(make_claim(f"c{number}", {"r": {}}) for number in range(3)),
+    )
+    plugin = DynamicResources(PluginArgs(DynamicResourcesArgs("10s", "10m0s"), FeatureGates()))
+    snapshot = cache.snapshot()
+    counts = []
+    for number in range(3):
+        spec = {"resourceClaims": [{"name": "x", "resourceClaimName": f"c{number}"}]}
+        pod = make_pod_info(make_pod(f"pod-{number}", spec=spec), cache)
+        state = plugin.pre_filter(pod, snapshot).state
+        searched.clear()
+        assert not plugin.filter(pod, snapshot.view(), state)
+        counts.append(len(searched))
+        if number == 1:
+            assert plugin.reserve(pod, "n7", snapshot, state) is None
+    assert counts == want
