@@ -26,6 +26,7 @@ from extender.analysis.input.input_errors import (
 from extender.analysis.input.input_files import read_file
 from extender.analysis.pending_pods import list_pods_of_other_schedulers
 from extender.analysis.pod_selection import ALL_PENDING_PODS, PodSelection
+from extender.analysis.priority_classes import find_unknown_priority_classes
 from extender.analysis.recorded_cluster import Recording, load_cache, read_recording
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.api.kinds.pod import Pod
@@ -162,6 +163,8 @@ def read_inputs(
         InputError: a file or the configuration is invalid.
     """
     recording = read_recording(files, override=options.override)
+    if errors := list(find_unknown_priority_classes(recording, recording)):
+        raise InputError(errors)
     if options.document is not None:
         recording = replace(recording, config=options.document, config_location="config")
     gates = parse_gates_of_recorded_release(recording.kubernetes_version, options)

@@ -11,6 +11,7 @@ from extender.analysis.coscheduling_groups import convert_coscheduling_groups
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
 from extender.analysis.pending_pods import find_pods
 from extender.analysis.pod_selection import PodSelection
+from extender.analysis.priority_classes import find_unknown_priority_classes
 from extender.analysis.recorded_cluster import Recording, read_recording
 from extender.analysis.required_kinds import describe_missing_budgets, describe_missing_kinds
 from extender.answers.planning import ScenarioOutcome
@@ -100,6 +101,7 @@ def select_pods(recordings: Iterable[Recording], cluster: Cluster) -> list[Pod]:
         objects = tuple(set_priority(obj, priority_classes) for obj in file_recording.objects)
         recording = convert_coscheduling_groups(replace(file_recording, objects=objects), cluster.setup.gates)
         location = SourceLocation(", ".join(recording.sources))
+        errors += find_unknown_priority_classes(recording, cluster.recording)
         recorded_pods = [obj for obj in recording.objects if isinstance(obj, Pod)]
         if not recorded_pods:
             kinds = ", ".join(recording.skipped_kinds or {type(obj).__name__: 1 for obj in recording.objects})

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.unit.planning.clusters import as_list, node, pod
 
 Run = Callable[..., tuple[int, str, str]]
@@ -71,6 +73,20 @@ def test_the_priority_of_a_class_of_the_cluster_is_used(extender: Run, tmp_path:
     web = write(tmp_path / "p.json", pod("web", owner=""), pod("vip", owner="", priorityClassName="high"))
     answer = json.loads(extender("fits", "-f", cluster, "-p", web, "-o", "json")[1])
     assert [shape["fits"] for shape in answer["shapes"]] == [1, 3]
+
+
+@pytest.mark.parametrize("arguments", ["-f c.json -p p.json", "-f c.json -f p.json -p c.json"])
+def test_a_priority_class_that_the_cluster_does_not_have_is_an_error(
+    extender: Run, tmp_path: Path, arguments: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 9}
+    write(tmp_path / "c.json", node("n1", "3"), pod("web"), high)
+    vip = pod("vip", owner="", priorityClassName="hihg")
+    write(tmp_path / "p.json", {**vip, "metadata": {"name": "vip", "namespace": "default"}})
+    status, out, error = extender("fits", *arguments.split())
+    assert (status, out) == (2, "")
+    assert "Pod default/vip: spec.priorityClassName: no PriorityClass with name hihg was found; did you" in error
 
 
 def test_a_node_of_a_manifest_without_a_status_is_an_error(extender: Run, tmp_path: Path) -> None:
