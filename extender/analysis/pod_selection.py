@@ -107,7 +107,7 @@ def join_resource_type(names: Sequence[str]) -> tuple[str, ...]:
     """
     if len(names) == 1 and names[0].lower() in _PODS:
         return ()
-    if len(names) < 2 or names[0].lower() not in (*_POD_ALIASES, *_TYPE_ALIASES):
+    if len(names) < 2 or names[0].lower() not in (*_POD_ALIASES, *_TYPE_ALIASES, *_OTHER_TYPES):
         return tuple(names)
     return tuple(f"{names[0]}/{name}" for name in names[1:])
 

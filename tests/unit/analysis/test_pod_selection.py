@@ -159,6 +159,8 @@ def test_other_names_are_those_of_pods() -> None:
         (("deploy", "web", "shop/db"), ("deploy/web", "deploy/shop/db")),
         (("web", "pod"), ("web", "pod")),
         (("podgroup", "train"), ("podgroup/train",)),
+        (("node", "n1"), ("node/n1",)),
+        (("ns", "shop"), ("ns/shop",)),
     ],
 )
 def test_a_type_before_the_names_is_that_of_each_name(names: tuple[str, ...], joined: tuple[str, ...]) -> None:
