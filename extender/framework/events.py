@@ -145,7 +145,8 @@ class ClusterEventWithHint:
     for this registration only: the hint for the other pods would be SKIP, so it is not called.
 
     With `per_signature`, the hint for a node or an assigned pod depends only on the event and on the waiting pod's
-    signature. It is then called for one of many waiting pods with equal signatures, and the result counts for all.
+    signature. It is then called for one of many waiting pods with equal signatures, and the result counts for all. So
+    is the result of `find_concerned`.
 
     Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodWorthRequeuing (1.36).
     """
@@ -186,19 +187,20 @@ def register_pod_events(
     assigned: ActionType = _NO_ACTION,
     target: ActionType = _NO_ACTION,
     per_signature: bool = False,
+    find_concerned: PreQueueingHintFunction | None = None,
 ) -> tuple[ClusterEventWithHint, ...]:
     """Return the registrations for changes of assigned pods and of the waiting pod itself.
 
     *assigned* are the changes of assigned pods, *target* those of the waiting pod. If *release* does not split pod
-    events, there is one registration for all pods. *per_signature*: see `ClusterEventWithHint`.
+    events, there is one registration for all pods. *per_signature*, *find_concerned*: see `ClusterEventWithHint`.
 
     Source: pkg/scheduler/framework/types.go, UnrollPodEvent (1.37).
     """
-    if not release.splits_pod_events:
-        return (ClusterEventWithHint(EventResource.POD, assigned | target, hint, per_signature=per_signature),)
     actions = {EventResource.ASSIGNED_POD: assigned, EventResource.TARGET_POD: target}
+    if not release.splits_pod_events:
+        actions = {EventResource.POD: assigned | target}
     return tuple(
-        ClusterEventWithHint(resource, action, hint, per_signature=per_signature)
+        ClusterEventWithHint(resource, action, hint, per_signature=per_signature, find_concerned=find_concerned)
         for resource, action in actions.items()
         if action
     )

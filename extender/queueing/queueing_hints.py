@@ -139,20 +139,24 @@ class QueueingHints:
             return False
         return any(self._find_matching_events(event, scheduler_name, plugin) for plugin in rejector_plugins)
 
-    def may_concern_equal_pods(self, event: ClusterEvent, pod: QueuedPodInfo) -> bool:
+    def may_concern_equal_pods(
+        self, event: ClusterEvent, pod: QueuedPodInfo, concerns: Callable[[PodInfo], bool] | None
+    ) -> bool:
         """Return whether *event* may requeue pods with the rejection and the signature of *pod*.
 
-        The hints are called for *pod* only if they depend on nothing else; otherwise the result is true.
+        The hints, and *concerns* of `find_concerned`, are called for *pod* only if they depend on nothing else;
+        otherwise the result is true.
         """
         scheduler_name = pod.pod_info.spec.scheduler_name
-        return (
-            not all(
-                _is_hint_per_signature(registered_event, event)
-                for plugin in pod.rejector_plugins
-                for registered_event in self._find_matching_events(event, scheduler_name, plugin)
-            )
-            or self.is_pod_worth_requeuing(pod, event) is not QueueingStrategy.SKIP
-        )
+        if not all(
+            _is_hint_per_signature(registered_event, event)
+            for plugin in pod.rejector_plugins
+            for registered_event in self._find_matching_events(event, scheduler_name, plugin)
+        ):
+            return True
+        if concerns is not None and not concerns(pod.pod_info):
+            return False
+        return self.is_pod_worth_requeuing(pod, event) is not QueueingStrategy.SKIP
 
     def find_concerned(self, event: ClusterEvent, rejection: PodRejection) -> Callable[[PodInfo], bool] | None:
         """Return a function that selects the pods with *rejection* that *event* may requeue; None if all pods may be.
@@ -174,7 +178,9 @@ class QueueingHints:
                 if concerns is None:
                     return None
                 filters.append(concerns)
-        return (lambda pod: any(concerns(pod) for concerns in filters)) if filters else None
+        if len(filters) <= 1:  # as in most cases; this runs for thousands of waiting pods
+            return filters[0] if filters else None
+        return lambda pod: any(concerns(pod) for concerns in filters)
 
     def find_filters(self, event: ClusterEvent) -> list[Callable[[PodInfo], bool]]:
         """Return functions of which one accepts each pod that *event* may concern; empty if it may concern all pods.

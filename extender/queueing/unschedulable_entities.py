@@ -91,24 +91,25 @@ class UnschedulableEntities:
     def list_entities(
         self,
         may_concern: Callable[[PodRejection], bool],
-        may_concern_equal_pods: Callable[[QueuedPodInfo], bool],
+        may_concern_equal_pods: Callable[[QueuedPodInfo, Callable[[PodInfo], bool] | None], bool],
         find_concerned: Callable[[PodRejection], Callable[[PodInfo], bool] | None] = lambda _: None,
     ) -> list[QueuedEntity]:
         """Return the entities that an event may concern.
 
         These are the pods with a rejection that *may_concern* accepts, except several with equal signatures of which
         *may_concern_equal_pods* does not accept the first; and all entities that are in no group. If *find_concerned*
-        returns a function for a rejection, it selects the pods.
+        returns a function for a rejection, it selects the pods; *may_concern_equal_pods* is called with it too.
         """
         listed: list[QueuedEntity] = list(self._ungrouped_entities.values())
         for rejection, pods_by_signature in self._pods.items():
             if may_concern(rejection):
                 concerns = find_concerned(rejection)
                 for pods in pods_by_signature.values():
-                    if concerns is not None:
-                        listed += [pod for pod in pods.values() if concerns(pod.pod_info)]
-                        continue
-                    if len(pods) == 1 or may_concern_equal_pods(next(iter(pods.values()))):
-                        listed += pods.values()
+                    if len(pods) == 1 or may_concern_equal_pods(next(iter(pods.values())), concerns):
+                        listed += (
+                            pods.values()
+                            if concerns is None
+                            else [pod for pod in pods.values() if concerns(pod.pod_info)]
+                        )
         listed.sort(key=lambda entity: self._places[entity.key][0])
         return listed

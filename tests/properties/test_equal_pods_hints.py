@@ -1,4 +1,7 @@
-"""A queueing hint that is registered with `per_signature` is the same for all waiting pods with equal signatures."""
+"""A queueing hint that is registered with `per_signature` is the same for all waiting pods with equal signatures.
+
+So is `find_concerned`; the hint is SKIP for the pods that it leaves out.
+"""
 
 from typing import Any
 
@@ -12,7 +15,7 @@ from extender.api.kinds.pod import Pod
 from extender.app import wiring
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37
-from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.queueing.queueing_hints import build_queueing_hint_map
 from tests.build import make_cluster, make_node, make_pod
 
@@ -29,7 +32,14 @@ KEYS, VALUES = st.sampled_from(["zone", "color", "disk"]), st.sampled_from(["a",
 LABELS = st.dictionaries(KEYS, VALUES)
 TAINTS = st.lists(st.fixed_dictionaries({"key": KEYS, "effect": st.sampled_from(["NoSchedule", "NoExecute"])}))
 SELECTORS = st.builds(lambda labels: {"matchLabels": labels}, LABELS)
-TERMS = st.lists(st.fixed_dictionaries({"labelSelector": SELECTORS, "topologyKey": KEYS}), max_size=2)
+NAMESPACES = st.sampled_from(["default", "other"])
+TERMS = st.lists(
+    st.fixed_dictionaries(
+        {"labelSelector": SELECTORS, "topologyKey": KEYS},
+        optional={"namespaces": st.lists(NAMESPACES, max_size=1), "namespaceSelector": SELECTORS},
+    ),
+    max_size=2,
+)
 REQUIRED, DO_NOT_SCHEDULE = "requiredDuringSchedulingIgnoredDuringExecution", "DoNotSchedule"
 CONSTRAINTS = st.lists(
     st.builds(
@@ -66,12 +76,17 @@ def nodes(draw: st.DrawFn) -> Node:
     )
 
 
-ASSIGNED_PODS = st.builds(lambda labels: make_pod("assigned", labels=labels, node="n"), LABELS)
+def assigned_pods(namespace: str) -> st.SearchStrategy[Pod]:
+    def make_assigned_pod(labels: dict[str, str], terms: list[dict[str, Any]]) -> Pod:
+        spec = {"affinity": {"podAntiAffinity": {REQUIRED: terms}}}
+        return make_pod("assigned", namespace=namespace, labels=labels, node="n", spec=spec)
+
+    return st.builds(make_assigned_pod, LABELS, TERMS)
 
 
 def draw_event(data: st.DataObject, registered: ClusterEventWithHint) -> ClusterEvent:
     is_node = registered.resource is EventResource.NODE
-    objects = nodes() if is_node else ASSIGNED_PODS
+    objects = nodes() if is_node else assigned_pods(data.draw(NAMESPACES))
     resource = EventResource.NODE if is_node else EventResource.ASSIGNED_POD
     actions = [action for action in ActionType.__members__.values() if action & registered.action == action]
     action = data.draw(st.sampled_from([action for action in actions if action.value.bit_count() == 1]))
@@ -90,7 +105,12 @@ def test_hints_of_equal_pods_are_equal(
     assert first.signature is second.signature
     event = draw_event(data, registered)
     assert registered.hint is not None
-    assert registered.hint(first, event) is registered.hint(second, event)
+    hint = registered.hint(first, event)
+    assert registered.hint(second, event) is hint
+    concerns = registered.find_concerned(event) if registered.find_concerned is not None else None
+    if concerns is not None:
+        assert concerns(first) is concerns(second)
+        assert concerns(first) or hint is QueueingHint.SKIP
 
 
 def test_the_plugins_of_most_waiting_pods_register_with_per_signature() -> None:

@@ -33,7 +33,7 @@
 Source: kube-scheduler/framework/types.go, AffinityTerm.Matches (1.36).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -41,9 +41,7 @@ import msgspec
 import numpy as np
 
 from extender.api.kinds.meta import Int32
-from extender.api.kinds.node import Node
-from extender.api.kinds.pod import Pod
-from extender.cache.pod_affinity import LastPodTerms, PodAffinityTerms
+from extender.cache.pod_affinity import LastPodTerms
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
@@ -54,10 +52,8 @@ from extender.config.feature_gates import FeatureGates
 from extender.config.validation import make_invalid_value_error
 from extender.framework.events import (
     ActionType,
-    ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    QueueingHint,
     register_pod_events,
 )
 from extender.framework.extension_points import SKIP, SKIP_SCORE, PreFilterResult, PreScoreResult
@@ -72,6 +68,11 @@ from extender.plugins.inter_pod_affinity.filter_state import (
     update_with_pod,
 )
 from extender.plugins.inter_pod_affinity.pod_terms import compile_terms, has_preferred_terms, matches_own_affinity_terms
+from extender.plugins.inter_pod_affinity.queueing_hints import (
+    find_concerned_pods,
+    is_schedulable_after_node_change,
+    is_schedulable_after_pod_change,
+)
 
 _NO_STATE = Reason('error reading "PreFilterInterPodAffinity" from cycleState: not found', Code.ERROR)
 
@@ -293,107 +294,22 @@ class InterPodAffinity:
         """
         pod_actions = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
         one_suffices = self._release.one_anti_affinity_term_suffices
+        compile_terms_of_last_pod = LastPodTerms().get
         pod_hint = partial(
-            _is_schedulable_after_pod_change,
+            is_schedulable_after_pod_change,
             one_anti_affinity_term_suffices=one_suffices,
-            compile_terms=LastPodTerms().get,
+            compile_terms=compile_terms_of_last_pod,
         )
         return (
             *register_pod_events(
-                self._release, pod_hint, assigned=pod_actions, target=ActionType.UPDATE_POD_LABEL, per_signature=True
+                self._release,
+                pod_hint,
+                assigned=pod_actions,
+                target=ActionType.UPDATE_POD_LABEL,
+                per_signature=True,
+                find_concerned=partial(find_concerned_pods, compile_terms=compile_terms_of_last_pod),
             ),
             ClusterEventWithHint(
                 EventResource.NODE, self._node_actions, is_schedulable_after_node_change, per_signature=True
             ),
         )
-
-
-def _matches_all_terms(terms: tuple[AffinityTerm, ...], pod: Pod) -> bool:
-    """Return whether *terms* is not empty and *pod* matches all. Namespace labels count as empty, as upstream."""
-    meta = pod.metadata
-    return bool(terms) and all(term.pod_selector.matches(meta.namespace, meta.labels, {}) for term in terms)
-
-
-def _matches_any_term(terms: tuple[AffinityTerm, ...], pod: Pod) -> bool:
-    """Return whether *pod* matches one of *terms*. Namespace labels count as empty, as upstream."""
-    meta = pod.metadata
-    return any(term.pod_selector.matches(meta.namespace, meta.labels, {}) for term in terms)
-
-
-def _is_pending(pod: Pod | None) -> bool:
-    return pod is not None and not pod.spec.node_name and not pod.status.nominated_node_name
-
-
-def _is_schedulable_after_pod_change(
-    pod: PodInfo,
-    event: ClusterEvent,
-    *,
-    one_anti_affinity_term_suffices: bool,
-    compile_terms: Callable[[Pod], PodAffinityTerms],
-) -> QueueingHint:
-    """Queue *pod* if the change of another pod may satisfy a term of *pod*, or if *pod* itself changed.
-
-    With *one_anti_affinity_term_suffices*, one matching anti-affinity term is enough; otherwise all must match.
-
-    Source: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go, InterPodAffinity.isSchedulableAfterPodChange
-    (1.36).
-    """
-    old_pod: Pod | None = event.old
-    new_pod: Pod | None = event.new
-    is_own_update = old_pod is not None and new_pod is not None and new_pod.metadata.uid == pod.pod.metadata.uid
-    if is_own_update and event.resource is not EventResource.ASSIGNED_POD:  # a pod with a deferred resize is assigned
-        return QueueingHint.QUEUE
-    if _is_pending(old_pod) or _is_pending(new_pod):
-        return QueueingHint.SKIP
-    terms = pod.signature.pod_affinity_terms
-    matches_anti_terms = _matches_any_term if one_anti_affinity_term_suffices else _matches_all_terms
-    return QueueingHint.queue_if(
-        terms.error is not None
-        or _pod_change_may_help(terms, pod.pod, old_pod, new_pod, matches_anti_terms, compile_terms)
-    )
-
-
-def _pod_change_may_help(
-    terms: PodAffinityTerms,
-    pending_pod: Pod,
-    old_pod: Pod | None,
-    new_pod: Pod | None,
-    matches_anti_terms: Callable[[tuple[AffinityTerm, ...], Pod], bool],
-    compile_terms: Callable[[Pod], PodAffinityTerms],
-) -> bool:
-    if old_pod is not None and new_pod is not None:
-        matches_affinity_now = not _matches_all_terms(terms.required_affinity, old_pod) and _matches_all_terms(
-            terms.required_affinity, new_pod
-        )
-        return matches_affinity_now or (
-            matches_anti_terms(terms.required_anti_affinity, old_pod)
-            and not matches_anti_terms(terms.required_anti_affinity, new_pod)
-        )
-    if new_pod is not None:
-        return _matches_all_terms(terms.required_affinity, new_pod)
-    if old_pod is None or matches_anti_terms(terms.required_anti_affinity, old_pod):
-        return True
-    old_terms = compile_terms(old_pod)
-    return old_terms.error is not None or matches_anti_terms(old_terms.required_anti_affinity, pending_pod)
-
-
-def is_schedulable_after_node_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
-    """Queue *pod* if the change of a node may satisfy a term of *pod*.
-
-    Source: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go, InterPodAffinity.isSchedulableAfterNodeChange
-    (1.36).
-    """
-    old_node: Node | None = event.old
-    new_node: Node = event.new
-    terms = pod.signature.pod_affinity_terms
-    new_labels = new_node.metadata.labels
-    affinity_keys = {term.topology_key for term in terms.required_affinity}
-    anti_affinity_keys = {term.topology_key for term in terms.required_anti_affinity}
-    if old_node is None:
-        may_help = bool(anti_affinity_keys) or not affinity_keys.isdisjoint(new_labels)
-    else:
-        old_labels = old_node.metadata.labels
-        may_help = any(key in new_labels and old_labels.get(key) != new_labels[key] for key in affinity_keys) or any(
-            key in old_labels and old_labels[key] != new_labels.get(key) for key in anti_affinity_keys
-        )
-    return QueueingHint.queue_if(may_help or terms.error is not None)

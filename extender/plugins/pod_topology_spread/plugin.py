@@ -86,6 +86,7 @@ from extender.plugins.pod_topology_spread.filter_state import (
     update_with_pod,
 )
 from extender.plugins.pod_topology_spread.queueing_hints import (
+    find_concerned_pods,
     is_schedulable_after_node_change,
     is_schedulable_after_pod_change,
 )
@@ -361,13 +362,17 @@ class PodTopologySpread:
         Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, PodTopologySpread.EventsToRegister
         (1.36).
         """
-        pod_actions, pod_hint = ActionType.UPDATE_POD_LABEL, self._is_schedulable_after_pod_change
-        pod_actions |= ActionType.ADD | ActionType.DELETE
+        pod_actions = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
         node_actions = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
         per_signature = DO_NOT_SCHEDULE not in self._default_actions  # default constraints depend on the last attempt
         return (
             *register_pod_events(
-                self._release, pod_hint, assigned=pod_actions, target=self._target_actions, per_signature=per_signature
+                self._release,
+                self._is_schedulable_after_pod_change,
+                assigned=pod_actions,
+                target=self._target_actions,
+                per_signature=per_signature,
+                find_concerned=find_concerned_pods if per_signature else None,
             ),
             ClusterEventWithHint(
                 EventResource.NODE, node_actions, self._is_schedulable_after_node_change, per_signature=per_signature

@@ -3,13 +3,20 @@
 Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, PodTopologySpread.EventsToRegister (1.36).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import PodInfo
 from extender.framework.events import ClusterEvent, QueueingHint
 from extender.plugins.pod_topology_spread.constraints import SpreadConstraint
+
+
+def find_concerned_pods(event: ClusterEvent) -> Callable[[PodInfo], bool]:
+    """Return whether a waiting pod is in the namespace of the changed pod."""
+    changed_pod: Pod = event.new or event.old
+    namespace = changed_pod.metadata.namespace
+    return lambda pod: pod.namespace == namespace
 
 
 def is_schedulable_after_pod_change(

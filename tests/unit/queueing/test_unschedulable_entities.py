@@ -31,7 +31,7 @@ def make_entity(name: str, *plugins: str, gate: str = "") -> QueuedPodInfo:
 def list_names(
     entities: UnschedulableEntities, may_concern: Callable[[PodRejection], bool] = lambda _: True
 ) -> list[str]:
-    return [entity.key.rpartition("/")[2] for entity in entities.list_entities(may_concern, lambda _: True)]
+    return [entity.key.rpartition("/")[2] for entity in entities.list_entities(may_concern, lambda *_: True)]
 
 
 def make_entities() -> UnschedulableEntities:

@@ -17,8 +17,8 @@ from extender.framework.plugin_args import PluginArgs
 from extender.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, compile_constraints
 from extender.plugins.pod_topology_spread.filter_state import PreFilterState
 from extender.plugins.pod_topology_spread.plugin import PodTopologySpread, PodTopologySpreadArgs
-from extender.plugins.pod_topology_spread.queueing_hints import is_schedulable_after_pod_change
-from tests.build import make_cluster, make_node, make_object, make_pod
+from extender.plugins.pod_topology_spread.queueing_hints import find_concerned_pods, is_schedulable_after_pod_change
+from tests.build import make_cluster, make_node, make_object, make_pod, make_pod_info
 
 SKEWED = "node(s) didn't match pod topology spread constraints"
 MISSING_LABEL = "node(s) didn't match pod topology spread constraints (missing required label)"
@@ -230,6 +230,12 @@ def test_changed_tolerations_requeue_only_a_pod_without_a_node(node: str, hint: 
     constraints = compile_constraints(new.spec.topology_spread_constraints, DO_NOT_SCHEDULE, "default", {}, gates)
 
     assert is_schedulable_after_pod_change(info, event, constraints) is hint
+
+
+def test_a_changed_pod_concerns_the_waiting_pods_of_its_namespace() -> None:
+    concerns = find_concerned_pods(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, make_pod("gone"), None))
+    waiting_pods = make_pod("waits"), make_pod("waits", namespace="other")
+    assert [concerns(make_pod_info(pod)) for pod in waiting_pods] == [True, False]
 
 
 @pytest.mark.parametrize(("is_changed", "hint"), [(False, QueueingHint.SKIP), (True, QueueingHint.QUEUE)])
