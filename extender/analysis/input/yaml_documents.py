@@ -75,10 +75,19 @@ def read_yaml_documents(data: bytes, source: str) -> Iterator[tuple[int, Any]]:
         mark = error.problem_mark if error.problem_mark is not None else error.context_mark
         position = f"line {mark.line + 1}" if mark else ""
         message = " ".join(part for part in (error.context, error.problem) if part)
+        if mark and error.problem == "found character that cannot start any token":  # libyaml does not name it
+            message = _describe_invalid_start(data, mark)
         raise UnreadableError(source, f"broken YAML: {message}", position) from error
     except yaml.reader.ReaderError as error:
         line = data.decode()[: error.position].count("\n") + 1
         raise UnreadableError(source, f"broken YAML: {error.reason}", f"line {line}") from error
+
+
+def _describe_invalid_start(data: bytes, mark: yaml.Mark) -> str:
+    character = "".join(data.decode("utf-8-sig").splitlines()[mark.line : mark.line + 1])[mark.column : mark.column + 1]
+    if character == "\t":
+        return "a tab indents the line; indent with spaces"
+    return f"a value starts with {character}; put it in quotes"
 
 
 def make_document_limit_error(source: str, position: str) -> UnreadableError:

@@ -47,6 +47,14 @@ INVALID_FILES = {
         "a: b\n\tc: d\n",
         "c.yaml: line 2: broken YAML: while scanning a plain scalar found a tab character that violates indentation",
     ),
+    "YAML with a tab after a key": (
+        "metadata:\n\tname: web\n",
+        "c.yaml: line 2: broken YAML: a tab indents the line; indent with spaces",
+    ),
+    "YAML with a value that needs quotes": (
+        "a: b\nimage: @registry/web\n",
+        "c.yaml: line 2: broken YAML: a value starts with @; put it in quotes",
+    ),
     "YAML with a control character": (
         "a: b\nc: \x01\n",
         "c.yaml: line 2: broken YAML: control characters are not allowed",
