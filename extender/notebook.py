@@ -23,6 +23,8 @@ from extender.analysis.recorded_cluster import check_nodes, load_cache
 from extender.analysis.simulate import SimulationOptions, make_simulation_values
 from extender.analysis.simulate import simulate as run_simulation
 from extender.answers.schema_version import AnswerKind, make_answer
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
 from extender.cli.recording_options import Cluster, InputOptions, make_offline_runtime, read_inputs
 from extender.cli.terminal import write_error
 from extender.config.errors import ConfigError
@@ -37,6 +39,11 @@ class RecordedCluster:
     def __init__(self, cluster: Cluster) -> None:
         """Take the cluster; see `read_cluster`."""
         self._cluster = cluster
+
+    def __repr__(self) -> str:
+        recording = self._cluster.recording
+        node_count, pod_count = (sum(isinstance(obj, kind) for obj in recording.objects) for kind in (Node, Pod))
+        return f"<RecordedCluster {', '.join(recording.sources)}: {node_count} nodes, {pod_count} pods>"
 
     def explain(self, *pods: str) -> dict[str, Any]:
         """Return what `extender explain -o json` prints.

@@ -128,3 +128,7 @@ def test_a_list_of_pods_and_a_single_plugin_are_errors_that_name_the_fix() -> No
     plugin: Any = SmallNodes
     with pytest.raises(TypeError, match=r"want a list: write plugins=\[\.\.\.\]"):
         read_cluster(DEMO, plugins=plugin)
+
+
+def test_a_notebook_shows_the_files_and_the_size_of_a_cluster() -> None:
+    assert repr(read_cluster(DEMO)) == f"<RecordedCluster {DEMO}: 12 nodes, 35 pods>"
