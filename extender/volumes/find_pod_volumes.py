@@ -316,7 +316,7 @@ def _choose_pools(
     if request is None or driver is None or not driver.spec.storage_capacity:
         return (), pool_index, np.ones(len(topology), dtype=np.bool_)
     pools = volume_index.get_pools(snapshot, storage_class.metadata.name)
-    remaining_nodes = can_provision.copy()
+    remaining_nodes, remaining_count = can_provision.copy(), int(can_provision.sum())
     requested_bytes = value(request)
     for index, pool in enumerate(pools):
         if pool.volume_size_limit is None or pool.volume_size_limit < requested_bytes:
@@ -326,6 +326,7 @@ def _choose_pools(
         if len(positions):
             pool_index[positions] = index
             remaining_nodes[positions] = False
-            if not remaining_nodes.any():
+            remaining_count -= len(positions)
+            if not remaining_count:
                 break
     return pools, pool_index, pool_index != NO_POOL

@@ -39,6 +39,8 @@ class TopologyIndex:
         self._nodes = nodes
         self._sorted_by_label: dict[str, tuple[IntArray, IntArray]] = {}
         self._positions_by_selector: dict[CompiledNodeSelector, IntArray] = {}
+        # By id, with the selector: a pod may have many claims, and the hash of a selector takes as long as its match.
+        self._positions_by_selector_id: dict[int, tuple[object, IntArray]] = {}
         self.all_positions: IntArray = np.arange(len(nodes), dtype=np.int64)
 
     def __len__(self) -> int:
@@ -56,6 +58,9 @@ class TopologyIndex:
         """Return the positions of nodes that *selector* matches; None matches all. Field requirements are ignored."""
         if selector is None:
             return self.all_positions
+        selector_and_positions = self._positions_by_selector_id.get(id(selector))
+        if selector_and_positions is not None:
+            return selector_and_positions[1]
         positions = self._positions_by_selector.get(selector)
         if positions is None:
             positions_by_term = [
@@ -66,11 +71,19 @@ class TopologyIndex:
             else:
                 positions = np.unique(np.concatenate([*positions_by_term, self.all_positions[:0]]))
             self._positions_by_selector[selector] = positions
+        self._positions_by_selector_id[id(selector)] = selector, positions
         return positions
 
     def match_label_selector(self, selector: Selector) -> IntArray:
         """Return the positions of nodes that *selector* matches."""
-        return self.all_positions[:0] if selector.matches_nothing else self.match_requirements(selector.requirements)
+        selector_and_positions = self._positions_by_selector_id.get(id(selector))
+        if selector_and_positions is not None:
+            return selector_and_positions[1]
+        positions = self.all_positions[:0]
+        if not selector.matches_nothing:
+            positions = self.match_requirements(selector.requirements)
+        self._positions_by_selector_id[id(selector)] = selector, positions
+        return positions
 
     def match_topologies(self, terms: Sequence[TopologySelectorTerm]) -> IntArray:
         """Return the positions of nodes that match any term; all if *terms* is empty. An empty term matches no node.

@@ -70,6 +70,13 @@ def test_equal_terms_return_the_same_array() -> None:
     assert topology.match_node_selector(first) is topology.match_node_selector(second)
 
 
+def test_a_label_selector_is_matched_once() -> None:
+    """A pod may have 100 claims, and each node a storage pool with a selector."""
+    topology = make_topology(8)
+    selector = Selector((ZONED,))
+    assert topology.match_label_selector(selector) is topology.match_label_selector(selector)
+
+
 def test_a_selector_that_matches_nothing_has_no_nodes() -> None:
     topology = make_topology(8)
     assert topology.match_label_selector(NOTHING).tolist() == []
