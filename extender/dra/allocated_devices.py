@@ -45,15 +45,16 @@ class _WrittenAllocation(NamedTuple):
     is_new_claim: bool
 
 
-def is_extended_resource_claim(claim: ResourceClaim, pod_uid: str) -> bool:
-    """Return whether *claim* was created for the extended resources of the pod.
+def get_extended_resource_pod(claim: ResourceClaim) -> str | None:
+    """Return the uid of the pod for whose extended resources *claim* was created; None for other claims.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
     DynamicResources.filterExtendedResources (1.36).
     """
     if claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM_ANNOTATION) != "true":
-        return False
-    return claim.metadata.is_controlled_by(pod_uid)
+        return None
+    controller = claim.metadata.controller
+    return None if controller is None else controller.uid
 
 
 class _InFlightAllocation(NamedTuple):

@@ -46,6 +46,7 @@ from extender.api.matching import CompiledNodeSelector, compile_strict_node_sele
 from extender.api.requests import is_dra_extended_resource
 from extender.basics.clock import Clock, SystemClock
 from extender.cache.device_classes import get_class_by_resource
+from extender.cache.object_index import ObjectIndex
 from extender.cache.pod_info import PodInfo
 from extender.cache.pod_signature import make_pod_resources_options
 from extender.cache.snapshot import NodeView, Snapshot
@@ -53,7 +54,7 @@ from extender.cache.tables.arrays import IntArray
 from extender.config import durations
 from extender.cycle.pod_group.post_filter import FailedGroupAttempt
 from extender.cycle.post_filter import FailedAttempt
-from extender.dra.allocated_devices import is_extended_resource_claim
+from extender.dra.allocated_devices import get_extended_resource_pod
 from extender.dra.allocation_results import build_allocation_results
 from extender.dra.allocator import ALLOCATOR_KEY, Allocator
 from extender.dra.features import Features
@@ -113,6 +114,7 @@ class DynamicResources:
         self.read_kinds = (DeviceTaintRule,) if self._features.device_taint_rules else ()
         # All profiles share one allocator with its in-flight allocations.
         self._allocator: Allocator = args.shared_state.setdefault(ALLOCATOR_KEY, Allocator(self._features, self._clock))
+        self._extended_resource_claims = ObjectIndex(ResourceClaim, get_extended_resource_pod, lambda claim: claim)
         filter_timeout = args.options.filter_timeout
         self._filter_timeout = durations.parse(filter_timeout or "0s") if "DRASchedulerFilterTimeout" in gates else 0.0
         self._binding_timeout = durations.parse(args.options.binding_timeout or "10m0s")
@@ -191,9 +193,8 @@ class DynamicResources:
                 return unresolvable_status(group)
             state_data.consumers = [get_claim_consumer(pod.pod, group, claim) for claim in pod.spec.resource_claims]
         if extended_resources:
-            uid = pod.pod.metadata.uid
-            claims = snapshot.objects(ResourceClaim).values()
-            existing_claim = next((claim for claim in claims if is_extended_resource_claim(claim, uid)), None)
+            existing_claims = self._extended_resource_claims.get_entries(snapshot, pod.pod.metadata.uid)
+            existing_claim = next(iter(existing_claims.values()), None)
             extended_claim = existing_claim or api_calls.make_extended_resource_claim(pod.pod)
             state_data.extended_resource_claim = extended_claim
             state_data.claims.append(extended_claim)
