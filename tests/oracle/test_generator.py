@@ -129,3 +129,23 @@ def test_some_scenarios_score_extended_resources_of_classes_and_slices_of_all_ki
     texts = [json.dumps(make_scenario("test", number)) for number in range(1000)]
     words = ("extendedResourceName", "perDeviceNodeSelection", "NodeResourcesBalancedAllocationArgs")
     assert sum(all(f'"{word}"' in text for word in words) for text in texts) >= 2
+
+
+def test_some_scenarios_have_prebound_volumes_preempted_pods_fractions_and_counters_in_conflict() -> None:
+    counts: Counter[str] = Counter()
+    for number in range(1000):
+        scenario = make_scenario("test", number, "1.37")
+        items = scenario["items"]
+        unbound = {
+            (item["metadata"]["namespace"], item["metadata"]["name"])
+            for item in items
+            if item["kind"] == "PersistentVolumeClaim" and "volumeName" not in item["spec"]
+        }
+        references = [item["spec"].get("claimRef", {}) for item in items if item["kind"] == "PersistentVolume"]
+        counts["prebound"] += any((each.get("namespace"), each.get("name")) in unbound for each in references)
+        text = json.dumps(scenario)
+        for word in ("EvictionByEvictionAPI", "counters-again", "2500m", '"migrated"', "/healthy"):
+            counts[word] += word in text
+        counts["fractional"] += '"DRAFractionalCapacityRange": true' in text
+    assert len(counts) == 7
+    assert min(counts.values()) >= 1, counts

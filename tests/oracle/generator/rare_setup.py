@@ -91,6 +91,7 @@ _DEFAULT_OFF: Final = frozenset(
         "InterPodAffinityHostnameFastPath",
         "VolumeBindMountOptions",
         "DRADeviceTaintRules",
+        "DRAFractionalCapacityRange",
     )
 )
 

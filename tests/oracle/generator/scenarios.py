@@ -21,6 +21,7 @@ from tests.oracle.generator.rare_devices import add_rare_device_fields
 from tests.oracle.generator.rare_objects import add_rare_object_fields
 from tests.oracle.generator.rare_pods import add_rare_pod_fields
 from tests.oracle.generator.rare_setup import make_rare_configuration, select_gates
+from tests.oracle.generator.rare_states import add_rare_states
 from tests.oracle.generator.rare_storage import add_rare_storage_fields
 from tests.oracle.generator.resources import add_deferred_resizes
 from tests.oracle.generator.start_times import add_equal_start_times
@@ -123,8 +124,8 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
         add_budgets(builder)
     if builder.chance(chances.get("services", 0.0)):
         add_services(builder)
-    rare = Random(f"{seed}/{number}/rare")
-    _add_rare_fields(builder, rare, Random(f"{seed}/{number}/unusual"), version)
+    rare, unusual, states = (Random(f"{seed}/{number}/{name}") for name in ("rare", "unusual", "states"))
+    _add_rare_fields(builder, rare, unusual, states, version)
     _add_equal_pods(builder, Random(f"{seed}/{number}/start times"), with_groups=with_groups, version=version)
     scenario: dict[str, Any] = {
         "apiVersion": "v1",
@@ -174,8 +175,8 @@ def _add_gated_fields(builder: ClusterBuilder, category: str, version: str) -> d
     return None
 
 
-def _add_rare_fields(builder: ClusterBuilder, rare: Random, unusual: Random, version: str) -> None:
-    """Add rare fields to the objects of half of the scenarios, and unusual values to some, by choices of their own."""
+def _add_rare_fields(builder: ClusterBuilder, rare: Random, unusual: Random, states: Random, version: str) -> None:
+    """Add rare fields to half of the scenarios, unusual values and rare states to some, each by choices of its own."""
     if rare.random() < 0.5:
         builder.rng, ordinary = rare, builder.rng
         add_rare_pod_fields(builder)
@@ -187,6 +188,10 @@ def _add_rare_fields(builder: ClusterBuilder, rare: Random, unusual: Random, ver
     if unusual.random() < 0.3:
         builder.rng, ordinary = unusual, builder.rng
         add_unusual_values(builder)
+        builder.rng = ordinary
+    if states.random() < 0.33:
+        builder.rng, ordinary = states, builder.rng
+        add_rare_states(builder)
         builder.rng = ordinary
 
 
