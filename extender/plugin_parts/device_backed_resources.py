@@ -25,7 +25,7 @@ from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.dra.allocator import ALLOCATOR_KEY, Allocator
 from extender.dra.cel.environment import CompileError, EvaluationError
 from extender.dra.features import Features
-from extender.dra.resource_slices import CompiledSlice, NodeSelection, SliceDevice
+from extender.dra.resource_slices import CompiledSlice, DeviceId, NodeSelection, SliceDevice
 from extender.framework.plugin_args import PluginArgs
 from extender.plugin_parts.scored_resources import ResourceSpec, ScoredResource
 
@@ -40,6 +40,20 @@ class DeviceCounts(NamedTuple):
     allocated: IntArray
 
 
+class _MatchingDevices(NamedTuple):
+    """The devices of a class, whether allocated or not.
+
+    Attributes:
+        total: their number by row.
+        failed_rows: whether a selector of the class fails on each node.
+        selected_devices: the devices with the selection of their nodes.
+    """
+
+    total: IntArray
+    failed_rows: BoolArray
+    selected_devices: Sequence[tuple[NodeSelection, tuple[DeviceId, ...]]]
+
+
 class DeviceCounter:
     """Counts the devices in the snapshots of one cache. Each plugin has its own counter. It is not thread-safe.
 
@@ -52,6 +66,8 @@ class DeviceCounter:
         self._shared_state = shared_state
         self._cache_key: object = None
         self._cache: dict[str, DeviceCounts] = {}
+        self._matching_key: object = None
+        self._matching: dict[str, _MatchingDevices] = {}
 
     @cached_property
     def _allocator(self) -> Allocator:
@@ -63,70 +79,78 @@ class DeviceCounter:
         """Count the devices of *device_class*. The counts are 0 on nodes where a selector of the class fails."""
         allocator = self._allocator
         allocator.sync(snapshot)
-        cache_key = (
-            *allocator.slice_and_class_version,
-            allocator.allocated_devices.version,
-            snapshot.history_id,
-            snapshot.node_log_position,
-        )
+        matching_key = (*allocator.slice_and_class_version, snapshot.history_id, snapshot.node_log_position)
+        if matching_key != self._matching_key:
+            self._matching_key, self._matching = matching_key, {}
+        cache_key = (*matching_key, allocator.allocated_devices.version)
         if cache_key != self._cache_key:
             self._cache_key, self._cache = cache_key, {}
         name = device_class.metadata.name
         counts = self._cache.get(name)
         if counts is None:
-            counts = self._cache[name] = self._count_per_node(device_class, snapshot)
+            matching = self._matching.get(name)
+            if matching is None:
+                matching = self._matching[name] = self._find_matching_devices(device_class, snapshot)
+            counts = self._cache[name] = DeviceCounts(matching.total, self._count_allocated(matching, snapshot.view()))
         return counts
 
-    def _count_per_node(self, device_class: DeviceClass, snapshot: Snapshot) -> DeviceCounts:
-        node_count = len(snapshot)
+    def _find_matching_devices(self, device_class: DeviceClass, snapshot: Snapshot) -> _MatchingDevices:
         view = snapshot.view()
-        counts = DeviceCounts(np.zeros(node_count, dtype=np.int64), np.zeros(node_count, dtype=np.int64))
-        failed_rows = np.zeros(node_count, dtype=np.bool_)
+        total = np.zeros(len(snapshot), dtype=np.int64)
+        failed_rows = np.zeros(len(snapshot), dtype=np.bool_)
+        selected_devices: list[tuple[NodeSelection, tuple[DeviceId, ...]]] = []
         for compiled_slice in self._allocator.slice_index.slices.values():
-            for rows, devices in _group_by_nodes(compiled_slice, view):
+            for selection, devices in _group_by_selection(compiled_slice):
+                rows = _find_node_rows(selection, view)
                 if rows is None:
                     failed_rows[:] = True
                     continue
-                matching_counts = self._count_matching(devices, device_class)
-                if matching_counts is None:
+                matching_ids = self._list_matching(devices, device_class)
+                if matching_ids is None:
                     failed_rows[rows] = True
                 else:
-                    counts.total[rows] += matching_counts[0]
-                    counts.allocated[rows] += matching_counts[1]
-        counts.total[failed_rows] = 0
-        counts.allocated[failed_rows] = 0
-        return counts
+                    total[rows] += len(matching_ids)
+                    selected_devices.append((selection, matching_ids))
+        total[failed_rows] = 0
+        return _MatchingDevices(total, failed_rows, selected_devices)
 
-    def _count_matching(self, devices: Iterable[SliceDevice], device_class: DeviceClass) -> tuple[int, int] | None:
-        """Return the number of *devices* that match the class, and the number in use; None if a selector fails."""
-        total_count = in_use_count = 0
+    def _list_matching(self, devices: Iterable[SliceDevice], device_class: DeviceClass) -> tuple[DeviceId, ...] | None:
+        """Return those of *devices* that match the class; None if a selector fails."""
         expressions = [selector.cel.expression for selector in device_class.spec.selectors if selector.cel is not None]
         reads_lists = self._features.reads_list_attributes
-        for device in devices:
-            try:
-                matches = all(
+        try:
+            return tuple(
+                device.id
+                for device in devices
+                if all(
                     device.matches_expression(expression, reads_lists=reads_lists, allow_multiple=False)
                     for expression in expressions
                 )
-            except (CompileError, EvaluationError):
-                return None
-            if matches:
-                total_count += 1
-                in_use_count += self._allocator.allocated_devices.is_in_use(device.id)
-        return total_count, in_use_count
+            )
+        except (CompileError, EvaluationError):
+            return None
+
+    def _count_allocated(self, matching: _MatchingDevices, view: NodeView) -> IntArray:
+        allocated = np.zeros_like(matching.total)
+        is_in_use = self._allocator.allocated_devices.is_in_use
+        for selection, devices in matching.selected_devices:
+            count = sum(map(is_in_use, devices))
+            rows = _find_node_rows(selection, view) if count else None
+            if rows is not None:
+                allocated[rows] += count
+        allocated[matching.failed_rows] = 0
+        return allocated
 
 
-def _group_by_nodes(
-    compiled_slice: CompiledSlice, view: NodeView
-) -> Iterable[tuple[RowsOrMask | None, tuple[SliceDevice, ...]]]:
-    """Return node rows, each with the slice's devices on them. The rows are None if a node selector is invalid."""
+def _group_by_selection(compiled_slice: CompiledSlice) -> Sequence[tuple[NodeSelection, tuple[SliceDevice, ...]]]:
+    """Return the devices of the slice with the selection of their nodes."""
     if not compiled_slice.per_device_node_selection:
-        all_nodes = NodeSelection(all_nodes=True)
-        return ((_find_node_rows(compiled_slice.node_selection or all_nodes, view), compiled_slice.devices),)
-    return tuple((_find_node_rows(device.node_selection, view), (device,)) for device in compiled_slice.devices)
+        return ((compiled_slice.node_selection or NodeSelection(all_nodes=True), compiled_slice.devices),)
+    return tuple((device.node_selection, (device,)) for device in compiled_slice.devices)
 
 
 def _find_node_rows(node_selection: NodeSelection, view: NodeView) -> RowsOrMask | None:
+    """Return the nodes that *node_selection* selects; None if its selector is invalid."""
     if node_selection.all_nodes:
         return np.ones(len(view), dtype=np.bool_)
     if node_selection.node_name:

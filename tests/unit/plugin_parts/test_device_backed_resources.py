@@ -11,6 +11,7 @@ import pytest
 from extender.api.kinds.devices import DeviceClass
 from extender.config.feature_gates import FeatureGates
 from extender.dra.features import Features
+from extender.dra.resource_slices import SliceDevice
 from extender.framework.plugin_args import PluginArgs
 from extender.plugin_parts.device_backed_resources import DeviceBackedResourceBuilder, DeviceCounter
 from extender.plugin_parts.scored_resources import ResourceSpec, build_scored_resources
@@ -109,3 +110,23 @@ def test_the_counts_of_removed_device_classes_are_forgotten() -> None:
             assert counter.count_devices(device_class, snapshot).total.tolist() == [3]
         cache.remove_object(DeviceClass, f"gpu-{number}")
     assert list(counter._cache) == ["gpu-2"]
+
+
+def test_the_selectors_of_a_class_are_evaluated_once_for_many_allocations(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated: list[str] = []
+    matches_expression = SliceDevice.matches_expression
+
+    def record_and_match(device: SliceDevice, *args: Any, **options: Any) -> bool:
+        evaluated.append(device.device.name)
+        return matches_expression(device, *args, **options)
+
+    monkeypatch.setattr(SliceDevice, "matches_expression", record_and_match)
+    device_class = make_device_class("gpu", FAST, extendedResourceName=GPU)
+    cache = make_cluster(make_node("n"), make_slice({"node": "n", **THREE}), device_class)
+    counter = DeviceCounter(Features(FeatureGates()), {"DynamicResources": make_allocator()})
+    for taken, want in (([], 0), (["d0"], 1), (["d0", "d1", "d2"], 2)):
+        cache.add_or_update_object(make_allocated_claim("taken", taken))
+        with cache.read() as snapshot:
+            counts = counter.count_devices(device_class, snapshot)
+        assert (counts.total.tolist(), counts.allocated.tolist()) == ([2], [want])
+    assert evaluated == ["d0", "d1", "d2"]
