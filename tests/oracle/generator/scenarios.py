@@ -90,6 +90,9 @@ _PENDING_PODS: Final = {"compositegroups": (7, 16)}
 _CHANGES: Final = 0.4
 """The probability of changes, for which the queueing hints are compared."""
 
+_CHOICES: Final = ("rare", "unusual", "states", "start times")
+"""What has a source of choices of its own."""
+
 _NODE_OPTIONS: Final = ("taints", "images", "features", "tight")
 
 
@@ -124,9 +127,9 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
         add_budgets(builder)
     if builder.chance(chances.get("services", 0.0)):
         add_services(builder)
-    rare, unusual, states = (Random(f"{seed}/{number}/{name}") for name in ("rare", "unusual", "states"))
-    _add_rare_fields(builder, rare, unusual, states, version)
-    _add_equal_pods(builder, Random(f"{seed}/{number}/start times"), with_groups=with_groups, version=version)
+    rare, unusual, states, times = (Random(f"{seed}/{number}/{name}") for name in _CHOICES)
+    _add_rare_fields(builder, rare, unusual, version)
+    _add_states(builder, states, times, with_groups=with_groups, version=version)
     scenario: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "List",
@@ -145,13 +148,18 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
     return scenario
 
 
-def _add_equal_pods(builder: ClusterBuilder, rng: Random, *, with_groups: bool, version: str) -> None:
-    """Add equally important pods to some scenarios. Sort all objects as an API server does: it orders equal victims.
+def _add_states(builder: ClusterBuilder, states: Random, times: Random, *, with_groups: bool, version: str) -> None:
+    """Add rare states and equally important pods to some scenarios. Sort all objects as an API server does.
 
+    It orders equal victims. Scenarios with groups get no rare states, whose terminating pods are no victims.
     In 1.36, the order of equal victims of a pod group is random, so scenarios with groups get no equal pods.
     """
+    if not with_groups and states.random() < 0.33:
+        builder.rng, ordinary = states, builder.rng
+        add_rare_states(builder)
+        builder.rng = ordinary
     if not (with_groups and version == "1.36"):
-        add_equal_start_times(builder, rng)
+        add_equal_start_times(builder, times)
     builder.items.sort(key=_get_key)
 
 
@@ -175,8 +183,8 @@ def _add_gated_fields(builder: ClusterBuilder, category: str, version: str) -> d
     return None
 
 
-def _add_rare_fields(builder: ClusterBuilder, rare: Random, unusual: Random, states: Random, version: str) -> None:
-    """Add rare fields to half of the scenarios, unusual values and rare states to some, each by choices of its own."""
+def _add_rare_fields(builder: ClusterBuilder, rare: Random, unusual: Random, version: str) -> None:
+    """Add rare fields to the objects of half of the scenarios, and unusual values to some, by choices of their own."""
     if rare.random() < 0.5:
         builder.rng, ordinary = rare, builder.rng
         add_rare_pod_fields(builder)
@@ -188,10 +196,6 @@ def _add_rare_fields(builder: ClusterBuilder, rare: Random, unusual: Random, sta
     if unusual.random() < 0.3:
         builder.rng, ordinary = unusual, builder.rng
         add_unusual_values(builder)
-        builder.rng = ordinary
-    if states.random() < 0.33:
-        builder.rng, ordinary = states, builder.rng
-        add_rare_states(builder)
         builder.rng = ordinary
 
 
