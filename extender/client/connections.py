@@ -218,7 +218,8 @@ class PendingRequests:
 
     Attributes:
         on_capacity: the function that is called when `has_capacity` becomes true.
-        count: the number of requests. Those that wait before a retry are not included: they need no connection.
+        count: the number of requests. Those that wait before a retry, or for another patch of their object, are not
+            included: they need no connection.
         connection_limit: limits the requests that use a connection.
     """
 
@@ -237,9 +238,18 @@ class PendingRequests:
         Source: apiserver/pkg/registry/generic/registry/store.go, Store.Update;
         apiserver/pkg/storage/etcd3/store.go, store.GuaranteedUpdate (1.37).
         """
-        turn = self._patch_locks.setdefault(path, asyncio.Lock()) if method == "PATCH" else nullcontext()
-        async with turn, self.connection_limit:
+        async with self._take_turn(path) if method == "PATCH" else nullcontext(), self.connection_limit:
             yield
+
+    @asynccontextmanager
+    async def _take_turn(self, path: str) -> AsyncIterator[None]:
+        lock = self._patch_locks.setdefault(path, asyncio.Lock())
+        with self.exclude_request() if lock.locked() else nullcontext():
+            await lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
 
     def has_capacity(self) -> bool:
         """Return whether fewer than `MAX_PENDING_REQUESTS` requests are pending."""

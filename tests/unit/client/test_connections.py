@@ -82,6 +82,23 @@ def test_the_64th_request_takes_the_capacity_and_its_end_is_reported_once() -> N
     assert (reports, pending.count) == ([63], 0)
 
 
+def test_patches_that_wait_for_another_patch_of_their_object_take_no_capacity() -> None:
+    """Otherwise, one claim that 64 pods share would stop the scheduling of all other pods."""
+    patch = Request("PATCH", "/api/v1/pods", body=b"{}")
+
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond("PATCH /api/v1/pods", SILENCE, *[Reply()] * 98)
+            tasks = [asyncio.create_task(transport.call(patch)) for _ in range(100)]
+            await asyncio.sleep(0.5)
+            assert (transport.pending.count, transport.pending.has_capacity()) == (1, True)
+            tasks[1].cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            assert (transport.pending.count, len(server.requests)) == (0, 99)
+
+    run(main())
+
+
 def test_a_request_is_pending_except_while_it_waits_before_a_retry() -> None:
     path = "/api/v1/pods"
 
