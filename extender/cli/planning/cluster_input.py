@@ -96,7 +96,7 @@ def select_pods(recordings: Iterable[Recording], cluster: Cluster) -> list[Pod]:
     pods: list[Pod] = []
     errors: list[InputErrorLine] = []
     recordings = list(recordings)
-    priority_classes = _get_priority_classes(cluster.recording) if recordings else {}
+    priority_classes = _get_priority_classes([*recordings, cluster.recording]) if recordings else {}
     for file_recording in recordings:
         objects = tuple(set_priority(obj, priority_classes) for obj in file_recording.objects)
         recording = convert_coscheduling_groups(replace(file_recording, objects=objects), cluster.setup.gates)
@@ -123,8 +123,9 @@ def _add_other_objects(recording: Recording, cache: Cache) -> None:
             cache.add_or_update_object(obj)
 
 
-def _get_priority_classes(recording: Recording) -> dict[str, PriorityClass]:
-    return {obj.metadata.name: obj for obj in recording.objects if isinstance(obj, PriorityClass)}
+def _get_priority_classes(recordings: Iterable[Recording]) -> dict[str, PriorityClass]:
+    objects = (obj for recording in recordings for obj in recording.objects)
+    return {obj.metadata.name: obj for obj in objects if isinstance(obj, PriorityClass)}
 
 
 def _make_scheduler_error(pod: Pod, location: SourceLocation, profiles: Mapping[str, object]) -> InputErrorLine:

@@ -75,6 +75,20 @@ def test_the_priority_of_a_class_of_the_cluster_is_used(extender: Run, tmp_path:
     assert [shape["fits"] for shape in answer["shapes"]] == [1, 3]
 
 
+def test_the_priority_of_a_class_in_another_file_with_pods_is_used(extender: Run, tmp_path: Path) -> None:
+    nominated = pod("first", "2", owner="", priority=5, status={"phase": "Pending", "nominatedNodeName": "n1"})
+    low, high = (
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        for name, value in (("low", 1), ("high", 9))
+    )
+    cluster = write(tmp_path / "c.json", node("n1", "3"), nominated, low)
+    web = write(tmp_path / "web.json", pod("web", owner=""), high)
+    vip_pod = pod("vip", owner="", priorityClassName="high")
+    vip = write(tmp_path / "vip.json", {**vip_pod, "metadata": {"name": "vip"}})
+    answer = json.loads(extender("fits", "-f", cluster, "-p", vip, "-p", web, "-o", "json")[1])
+    assert [shape["fits"] for shape in answer["shapes"]] == [3, 1]
+
+
 @pytest.mark.parametrize("arguments", ["-f c.json -p p.json", "-f c.json -f p.json -p c.json"])
 def test_a_priority_class_that_the_cluster_does_not_have_is_an_error(
     extender: Run, tmp_path: Path, arguments: str, monkeypatch: pytest.MonkeyPatch
