@@ -149,3 +149,13 @@ def test_some_scenarios_have_prebound_volumes_preempted_pods_fractions_and_count
         counts["fractional"] += '"DRAFractionalCapacityRange": true' in text
     assert len(counts) == 7
     assert min(counts.values()) >= 1, counts
+
+
+def test_no_two_volumes_refer_to_one_unbound_claim() -> None:
+    """kube-scheduler takes any of them."""
+    first, step = list(CATEGORIES).index("volumes"), len(CATEGORIES)
+    for number in range(first, first + 100 * step, step):
+        specs = [item["spec"] for item in make_scenario("test", number)["items"] if item["kind"] == "PersistentVolume"]
+        references = [spec["claimRef"] for spec in specs if "claimRef" in spec]
+        claims = [f"{reference['namespace']}/{reference['name']}" for reference in references]
+        assert len(claims) == len(set(claims)), number

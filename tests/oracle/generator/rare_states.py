@@ -32,34 +32,38 @@ def _of_kind(builder: ClusterBuilder, kind: str) -> list[Raw]:
 
 
 def _prebind_volumes(builder: ClusterBuilder) -> None:
-    """Let volumes refer to claims that do not refer to them, by name or also by uid."""
+    """Let volumes refer to claims that do not refer to them, by name or also by uid.
+
+    Each volume has a claim of its own: kube-scheduler takes any of several volumes that refer to one claim.
+    """
     volumes = [item for item in _of_kind(builder, "PersistentVolume") if "claimRef" not in item["spec"]]
     for claim in _of_kind(builder, "PersistentVolumeClaim"):
         if "volumeName" in claim["spec"] or not volumes or builder.chance(0.4):
             continue
-        for volume in builder.sample(volumes, 1, 2):
-            metadata, spec = volume["metadata"], volume["spec"]
-            reference = {"kind": "PersistentVolumeClaim", "apiVersion": "v1"}
-            reference |= {key: claim["metadata"][key] for key in ("name", "namespace")}
-            if builder.chance(0.5):
-                reference["uid"] = builder.pick((claim["metadata"]["uid"], claim["metadata"]["uid"], "other"))
-            spec["claimRef"] = reference
-            if builder.chance(0.8):
-                spec["storageClassName"] = claim["spec"].get("storageClassName", "")
-            if builder.chance(0.2):
-                metadata.setdefault("annotations", {})[_STORAGE_CLASS] = spec["storageClassName"]
-                spec["storageClassName"] = "other"
-            if builder.chance(0.8):
-                spec["capacity"] = {"storage": "1Ti"}
-                spec["volumeMode"] = claim["spec"].get("volumeMode", "Filesystem")
-            if builder.chance(0.1):
-                volume["status"]["phase"] = "Bound"
-            for item in (volume, claim):
-                if builder.chance(0.15):
-                    item["spec"]["volumeAttributesClassName"] = builder.pick(("gold", "silver"))
-            if builder.chance(0.1):
-                metadata["deletionTimestamp"] = "2026-02-28T23:00:00Z"
-                metadata["finalizers"] = ["kubernetes.io/pv-protection"]
+        volume = builder.pick(volumes)
+        volumes.remove(volume)
+        metadata, spec = volume["metadata"], volume["spec"]
+        reference = {"kind": "PersistentVolumeClaim", "apiVersion": "v1"}
+        reference |= {key: claim["metadata"][key] for key in ("name", "namespace")}
+        if builder.chance(0.5):
+            reference["uid"] = builder.pick((claim["metadata"]["uid"], claim["metadata"]["uid"], "other"))
+        spec["claimRef"] = reference
+        if builder.chance(0.8):
+            spec["storageClassName"] = claim["spec"].get("storageClassName", "")
+        if builder.chance(0.2):
+            metadata.setdefault("annotations", {})[_STORAGE_CLASS] = spec["storageClassName"]
+            spec["storageClassName"] = "other"
+        if builder.chance(0.8):
+            spec["capacity"] = {"storage": "1Ti"}
+            spec["volumeMode"] = claim["spec"].get("volumeMode", "Filesystem")
+        if builder.chance(0.1):
+            volume["status"]["phase"] = "Bound"
+        for item in (volume, claim):
+            if builder.chance(0.15):
+                item["spec"]["volumeAttributesClassName"] = builder.pick(("gold", "silver"))
+        if builder.chance(0.1):
+            metadata["deletionTimestamp"] = "2026-02-28T23:00:00Z"
+            metadata["finalizers"] = ["kubernetes.io/pv-protection"]
 
 
 def _limit_in_tree_classes(builder: ClusterBuilder) -> None:
