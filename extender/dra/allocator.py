@@ -111,22 +111,39 @@ class CachedResults(NamedTuple):
     """The cached results for the nodes of a view.
 
     Attributes:
+        nodes: the view.
         groups: the group of each node, int64; -1 if it is not known.
         outcomes: the `Outcome` for each node, int8.
-        allocations: the allocations on the nodes with the outcome FOUND.
+        results: the result of the last search of each group. Further searches change it.
+        node_groups: the groups of nodes.
     """
 
+    nodes: NodeView
     groups: IntArray
     outcomes: NDArray[np.int8]
-    allocations: CachedAllocations
+    results: Sequence[_SearchResult | None]
+    node_groups: NodeGroups
+
+    def get_allocation(self, position: int) -> NodeAllocation | None:
+        """Return the allocation on the node at *position* of the view; None if there is none."""
+        result = self.results[self.groups.item(position)]
+        return None if result is None else result.allocation
+
+    def copy_allocations(self, selected: BoolArray) -> CachedAllocations:
+        """Return the allocations on the *selected* nodes, which have the outcome FOUND."""
+        nodes = self.nodes
+        groups_by_row = np.full(len(nodes.snapshot), -1)
+        groups_by_row[selected if nodes.rows is None else nodes.rows[selected]] = self.groups[selected]
+        rows_by_name = self.node_groups.get_rows_by_name(nodes.snapshot)
+        return CachedAllocations(rows_by_name, groups_by_row, tuple(self.results))
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimsToAllocate:
-    """Claims to be allocated together, and the cached results for equal claims."""
+    """Claims to be allocated together. *signature* is the same for equal claims, which have the same results."""
 
     claims: tuple[ResourceClaim, ...]
-    cache: NodeAllocationCache
+    signature: bytes
 
 
 class Allocator:
@@ -184,14 +201,8 @@ class Allocator:
         self.node_groups = NodeGroups(self.slice_index)
 
     def prepare(self, claims: Sequence[ResourceClaim]) -> ClaimsToAllocate:
-        """Prepare *claims* to be allocated together. The result is valid until the next `sync`."""
-        signature = _encoder.encode([claim.spec for claim in claims])
-        cache = self._caches.get(signature)
-        if cache is None:
-            if len(self._caches) >= _MAX_CACHED_CLAIM_SETS:
-                del self._caches[next(iter(self._caches))]
-            cache = self._caches[signature] = NodeAllocationCache()
-        return ClaimsToAllocate(tuple(claims), cache)
+        """Prepare *claims* to be allocated together."""
+        return ClaimsToAllocate(tuple(claims), _encoder.encode([claim.spec for claim in claims]))
 
     def allocate(
         self, claims: ClaimsToAllocate, node: Node, timed_out: Callable[[], bool] = lambda: False
@@ -223,8 +234,13 @@ class Allocator:
         if version != self._device_version:
             self.node_groups.invalidate(self.allocated_devices.list_pools_changed_since(self._device_version))
             self._device_version = version
-        claims.cache.widen(len(self.node_groups.versions))
-        return claims.cache
+        cache = self._caches.get(claims.signature)
+        if cache is None:
+            if len(self._caches) >= _MAX_CACHED_CLAIM_SETS:
+                del self._caches[next(iter(self._caches))]
+            cache = self._caches[claims.signature] = NodeAllocationCache()
+        cache.widen(len(self.node_groups.versions))
+        return cache
 
     def find_cached(
         self, claims: ClaimsToAllocate, nodes: NodeView, candidates: BoolArray, timed_out: Callable[[], bool]
@@ -235,13 +251,9 @@ class Allocator:
         """
         groups = self.node_groups.find_all(nodes, candidates, timed_out)
         cache = self._update_cache(claims)
-        is_current = cache.versions == self.node_groups.versions
-        outcomes = np.where(is_current, cache.outcomes, Outcome.UNKNOWN)[groups]
-        found = candidates & (outcomes == Outcome.FOUND)
-        groups_by_row = np.full(len(nodes.snapshot), -1)
-        groups_by_row[found if nodes.rows is None else nodes.rows[found]] = groups[found]
-        rows_by_name = self.node_groups.get_rows_by_name(nodes.snapshot)
-        return CachedResults(groups, outcomes, CachedAllocations(rows_by_name, groups_by_row, cache.results.copy()))
+        is_current = cache.versions[groups] == self.node_groups.versions[groups]
+        outcomes = np.where(is_current, cache.outcomes[groups], Outcome.UNKNOWN)
+        return CachedResults(nodes, groups, outcomes, cache.results, self.node_groups)
 
     def _search(self, claims: ClaimsToAllocate, node: Node, timed_out: Callable[[], bool]) -> _SearchResult:
         pools = self.slice_index.get_pools_for_node(node)

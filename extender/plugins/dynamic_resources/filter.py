@@ -18,7 +18,7 @@ from extender.cache.node_matching import match_node_selector
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.config.releases import DEFAULT_RELEASE, Release
-from extender.dra.allocator import Allocator, ClaimsToAllocate, Outcome
+from extender.dra.allocator import Allocator, CachedResults, ClaimsToAllocate, Outcome
 from extender.dra.errors import AllocationError, AllocationTimeoutError, NodeAllocationError
 from extender.dra.extended_resources import ExtendedResourceRequests, build_device_requests
 from extender.dra.features import OPTIONAL_NODE_OPERATIONS
@@ -34,6 +34,8 @@ UNAVAILABLE: Final = Reason("resourceclaim not available on the node", Code.UNRE
 _CANNOT_ALLOCATE: Final = Reason("cannot allocate all claims", Code.UNRESOLVABLE)
 _CLAIM_EXISTS: Final = Reason("cannot schedule extended resource claim", Code.UNRESOLVABLE)
 _CANNOT_FIT: Final = Reason("cannot fit resource", Code.UNRESOLVABLE)
+
+_FEW_NODES: Final = 64
 
 
 class FilterContext(NamedTuple):
@@ -240,13 +242,13 @@ def _allocate(
     remaining = candidate_nodes
     for one_per_group in (True, False):
         remaining, groups = search.use_cached_results(remaining)
+        if not remaining.any():
+            break
         positions = np.flatnonzero(remaining)
         if one_per_group:  # the other nodes of a group have the same result
             positions = np.sort(positions[np.unique(groups[positions], return_index=True)[1]])
         search.search(positions)
         remaining[positions] = False
-        if not remaining.any():
-            break
     return search.allowed_nodes
 
 
@@ -281,8 +283,23 @@ class _NodeSearch:
             return candidates & (cached.outcomes != Outcome.NOT_FOUND), cached.groups
         found = candidates & (cached.outcomes == Outcome.FOUND)
         self.allowed_nodes |= found
-        self._state_data.cached_allocations.append((cached.allocations, self._request))
+        self._remember(cached, found)
         return candidates & (cached.outcomes == Outcome.UNKNOWN), cached.groups
+
+    def _remember(self, cached: CachedResults, found: BoolArray) -> None:
+        """Store the allocations on the *found* nodes in place of those that an earlier call found there.
+
+        Dry runs of preemption filter one node or few nodes many times: no arrays of all nodes are stored for these.
+        """
+        positions = np.flatnonzero(found)
+        if len(positions) > max(_FEW_NODES, len(self._nodes.snapshot) // 8):
+            self._state_data.add_cached_allocations(cached.copy_allocations(found), self._request)
+            return
+        names = self._nodes.names
+        for position in positions.tolist():
+            allocation = cached.get_allocation(position)
+            if allocation is not None:
+                self._state_data.node_allocations[names[position]] = allocation, self._request
 
     def search(self, positions: IntArray) -> None:
         """Allocate the claims on the nodes at *positions*."""

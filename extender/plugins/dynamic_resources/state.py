@@ -49,7 +49,7 @@ class StateData:
         dra_backed_resources: those of `extended_resources` that have a device class.
         allocation_requests: the claims to allocate, by the set of extended resources that the node lacks.
         node_allocations: the devices that Filter allocated and the claims to allocate, by node name.
-        cached_allocations: the same for nodes with cached results.
+        cached_allocations: the same for many nodes with cached results, the newest last.
         node_allocatable_statuses: the node resources that the pod consumes through its claims, by node name.
         shared_allocations: the allocations that earlier pods of the pod group cycle reserved, by claim index. The
             claims in `claims` have them already.
@@ -87,11 +87,17 @@ class StateData:
         entry = self.node_allocations.get(node_name)
         if entry is not None:
             return entry
-        for allocations, request in self.cached_allocations:
+        for allocations, request in reversed(self.cached_allocations):
             allocation = allocations.get(node_name)
             if allocation is not None:
                 return allocation, request
         return None
+
+    def add_cached_allocations(self, allocations: CachedAllocations, request: AllocationRequest) -> None:
+        """Store the devices on many nodes in place of those that an earlier call of Filter found there."""
+        for name in [name for name in self.node_allocations if allocations.get(name) is not None]:
+            del self.node_allocations[name]
+        self.cached_allocations.append((allocations, request))
 
     def share_allocation(self, index: int, allocation: AllocationResult) -> None:
         """Use the *allocation* that an earlier pod of the pod group cycle reserved for the claim at *index*."""

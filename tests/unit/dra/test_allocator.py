@@ -18,13 +18,15 @@ from extender.config.releases import RELEASE_1_36, RELEASE_1_37, RELEASES
 from extender.dra import allocator as allocator_module
 from extender.dra.allocation_search import AllocationSearch
 from extender.dra.errors import AllocationError, AllocationTimeoutError, NodeAllocationError
-from tests.build import make_node
+from tests.build import make_cluster, make_node
 from tests.unit.dra.builders import (
     format_allocation,
     make_allocated_claim,
     make_allocator,
     make_claim,
     make_cluster_with_devices,
+    make_device_class,
+    make_slice,
 )
 
 CASES = Path(__file__).resolve().parents[2] / "cases" / "devices"
@@ -136,7 +138,21 @@ def test_the_pools_and_results_of_removed_nodes_are_forgotten(by_device: bool) -
         cache.remove_node(f"n{number}")
     assert allocator.slice_index.node_count < 100
     assert allocator.node_groups.count < 100
-    assert len(claims.cache.results) < 200
+    assert len(allocator._caches[claims.signature].results) < 200
+
+
+def test_prepared_claims_do_not_use_results_for_earlier_groups_of_nodes() -> None:
+    """Preemption for a pod group filters with the states of members that were prepared before later members."""
+    cache = make_cluster(make_node("n1"), make_node("n2"), make_device_class("gpu"))
+    n1, n2 = cache.snapshot().nodes
+    for name in ("n1", "n2"):
+        cache.add_or_update_object(make_slice({"pool": name, "node": name, "devices": {f"gpu-{name}": {}}}))
+    allocator = make_allocator()
+    claims = allocator.prepare([make_claim("c", {"r": {}})])
+    for node, device in ((n1, "gpu-n1"), (n2, "gpu-n2"), (n1, "gpu-n1")):
+        cache.add_or_update_object(make_slice({"pool": "other"}))
+        allocator.sync(cache.snapshot())
+        assert format_allocation(allocator.allocate(claims, node)) == [[f"r: {device}"]]
 
 
 def test_a_deleted_claim_frees_its_device() -> None:
