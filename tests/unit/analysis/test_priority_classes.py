@@ -1,4 +1,4 @@
-"""Manifests of pods that name a PriorityClass which does not exist."""
+"""Manifests of pods and pod groups that name a PriorityClass which does not exist."""
 
 import pytest
 
@@ -22,6 +22,13 @@ def find_errors(pods: str) -> list[str]:
 
 def test_each_unknown_class_is_one_error() -> None:
     assert find_errors(f"{POD}---\n{POD.replace('name: web,', 'name: api,')}") == [ERROR]
+
+
+@pytest.mark.parametrize("kind", ["PodGroup", "CompositePodGroup"])
+def test_pod_groups_are_checked_too(kind: str) -> None:
+    head = POD.partition("spec:")[0].replace("v1", "scheduling.k8s.io/v1alpha3").replace("kind: Pod", f"kind: {kind}")
+    group = f"{head}spec: {{priorityClassName: hihg, schedulingPolicy: {{basic: {{}}}}}}"
+    assert find_errors(group) == [ERROR.replace("Pod shop/web", f"{kind} shop/web")]
 
 
 @pytest.mark.parametrize(
