@@ -16,7 +16,7 @@ import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -89,6 +89,9 @@ MAX_CONCURRENT_REQUESTS: Final = 32
 MAX_PENDING_REQUESTS: Final = 2 * MAX_CONCURRENT_REQUESTS
 """With this number of pending requests, no further pod is scheduled. All connections are then busy, and more binding
 cycles would only hold memory, which the garbage collector must examine."""
+
+_MAX_PATCH_TURN_SECONDS: Final = 5.0
+"""Seconds after which a patch does not hold up the next patch of its object any more."""
 
 
 def open_session(**options: Any) -> aiohttp.ClientSession:
@@ -233,7 +236,8 @@ class PendingRequests:
         """Wait until a request may use a connection. Patches of one object are sent one after the other.
 
         Whenever another write of the object comes first, the API server makes a patch again from the new object. Many
-        concurrent patches, such as those that reserve a shared claim for its pods, would take it most of its time.
+        concurrent patches, such as those that reserve a shared claim for its pods, would take it most of its time. A
+        patch without a response holds up the next one for `_MAX_PATCH_TURN_SECONDS` only.
 
         Source: apiserver/pkg/registry/generic/registry/store.go, Store.Update;
         apiserver/pkg/storage/etcd3/store.go, store.GuaranteedUpdate (1.37).
@@ -246,10 +250,13 @@ class PendingRequests:
         lock = self._patch_locks.setdefault(path, asyncio.Lock())
         with self.exclude_request() if lock.locked() else nullcontext():
             await lock.acquire()
-        try:
-            yield
-        finally:
-            lock.release()
+        with ExitStack() as turn:
+            turn.callback(lock.release)
+            timer = asyncio.get_running_loop().call_later(_MAX_PATCH_TURN_SECONDS, turn.close)
+            try:
+                yield
+            finally:
+                timer.cancel()
 
     def has_capacity(self) -> bool:
         """Return whether fewer than `MAX_PENDING_REQUESTS` requests are pending."""

@@ -21,6 +21,7 @@ from tests.unit.client.scripted_server import (
     Reply,
     ScriptedResponse,
     ScriptedServer,
+    Stream,
     failure_reply,
     open_transport,
 )
@@ -203,17 +204,18 @@ def test_the_number_of_concurrent_requests_is_limited() -> None:
     run(main())
 
 
-def test_patches_of_one_object_are_sent_one_after_the_other() -> None:
+def test_patches_of_one_object_are_sent_one_after_the_other_unless_one_takes_too_long() -> None:
     async def main() -> None:
         async with ScriptedServer() as server, open_transport(server) as transport:
-            paths = ["/one", "/one", "/other"]
-            for path in paths:
-                server.respond(f"PATCH {path}", SILENCE)
+            server.respond("PATCH /one", SILENCE, Stream((2.0, {})), Reply(), Reply())
+            server.respond("PATCH /other", Reply())
             start_time = current_loop().time()
+            paths = ["/one", "/one", "/one", "/one", "/other"]
             patches = (transport.call(Request("PATCH", path, body=b"{}")) for path in paths)
-            await asyncio.gather(*patches, return_exceptions=True)
+            results = await asyncio.gather(*patches, return_exceptions=True)
             at = [(request.path, round(request.at - start_time)) for request in server.requests]
-            assert sorted(at) == [("/one", 0), ("/one", 30), ("/other", 0)]
+            assert sorted(at) == [("/one", 0), ("/one", 5), ("/one", 7), ("/one", 7), ("/other", 0)]
+            assert [isinstance(result, Exception) for result in results] == [True, False, False, False, False]
 
     run(main())
 
