@@ -3,8 +3,10 @@
 In Kubernetes, `device.attributes["example.com"].version == "1.2.3"` fails if the attribute is a semantic version, but
 `!=` is true, and `"1.2.3" == ...` is false. The library compares values of any types. So each comparison in which an
 attribute is the left operand has a variant that checks the types first. It is evaluated only for devices with such an
-attribute. `semver("1.2.3") == device.attributes["example.com"].version` fails if the attribute is no semantic version,
-so a comparison whose left operand begins with a Kubernetes value always checks the types.
+attribute. A variable of `cel.bind` counts as an attribute.
+
+`semver("1.2.3") == device.attributes["example.com"].version` fails if the attribute is no semantic version. So a
+comparison whose left operand begins with a Kubernetes value always checks the types.
 
 Source: apiserver/pkg/cel/semver.go, Semver.Equal; apiserver/pkg/cel/quantity.go, Quantity.Equal (1.36).
 """
@@ -20,6 +22,7 @@ from extender.dra.cel.tokens import Edit, Token, apply_edits, get_text_at, match
 _OPERATORS: Final = frozenset("+-*/%!<>=")
 _ENDS_OF_OPERAND: Final = frozenset("&|?:)]},<>=")
 _ATTRIBUTES: Final = ["device", ".", "attributes"]
+_BIND: Final = ["cel", ".", "bind", "("]
 _CAPACITY: Final = ["device", ".", "capacity"]
 _CONSTRUCTORS: Final = frozenset({"cidr", "ip", "quantity", "semver", "url"})
 """The functions whose values are Kubernetes values."""
@@ -27,12 +30,12 @@ _CONSTRUCTORS: Final = frozenset({"cidr", "ip", "quantity", "semver", "url"})
 
 @dataclass(frozen=True, slots=True)
 class ComparedAttributes:
-    """The comparisons of an expression whose left operand is an attribute or begins with a Kubernetes value.
+    """The comparisons whose left operand is an attribute or a variable, or begins with a Kubernetes value.
 
     Attributes:
         text: the expression, which checks the types of both operands before each of these comparisons.
-        words: the names and strings in the left operands, among them the names of the attributes; empty without such a
-            comparison.
+        words: the names and strings in the left operands, among them the names of the attributes; those of the whole
+            expression if a variable is the left operand; empty without such a comparison.
         has_value_on_left: whether one of the left operands begins with a Kubernetes value, and the right operand has an
             attribute.
     """
@@ -48,14 +51,26 @@ def find_compared_attributes(expression: str) -> ComparedAttributes:
     words: set[str] = set()
     edits: list[Edit] = []
     has_value_on_left = False
-    for first, middle, last in _find_comparisons(tokens):
+    variables = _find_variables(tokens)
+    for first, middle, last in _find_comparisons(tokens, variables):
         left = expression[tokens[first].start : tokens[middle - 1].end]
         right = expression[tokens[middle + 2].start : tokens[last].end]
         edit = f"(__comparable([{left}, {right}]) ? {left} == {right} : false)"
         edits.append((tokens[first].start, tokens[last].end, edit))
-        words.update(token.text.strip("\"'") for token in tokens[first:middle] if token.kind != "other")
-        has_value_on_left = has_value_on_left or _get_start(tokens, first) != _ATTRIBUTES
+        is_variable = tokens[first].text in variables
+        named_tokens = tokens if is_variable else tokens[first:middle]
+        words.update(token.text.strip("\"'") for token in named_tokens if token.kind != "other")
+        has_value_on_left = has_value_on_left or not (is_variable or _get_start(tokens, first) == _ATTRIBUTES)
     return ComparedAttributes(apply_edits(expression, edits), frozenset(words), has_value_on_left)
+
+
+def _find_variables(tokens: Sequence[Token]) -> frozenset[str]:
+    """Return the names that `cel.bind` declares."""
+    return frozenset(
+        tokens[index + 4].text
+        for index in range(len(tokens) - 4)
+        if [token.text for token in tokens[index : index + 4]] == _BIND
+    )
 
 
 def _get_start(tokens: Sequence[Token], index: int) -> list[str]:
@@ -69,7 +84,7 @@ def _has_value_on_left(tokens: Sequence[Token], first: int, middle: int, end: in
     return is_value and any(_get_start(tokens, index) == _ATTRIBUTES for index in range(middle + 2, end))
 
 
-def _find_comparisons(tokens: Sequence[Token]) -> Iterator[tuple[int, int, int]]:
+def _find_comparisons(tokens: Sequence[Token], variables: frozenset[str]) -> Iterator[tuple[int, int, int]]:
     """Yield the indices of the first token, the operator and the last token of each outermost comparison."""
     bracket_pairs = match_brackets(tokens)
     end = 0
@@ -82,7 +97,8 @@ def _find_comparisons(tokens: Sequence[Token]) -> Iterator[tuple[int, int, int]]
         if first < end or previous in _OPERATORS or previous == "in":
             continue
         operand_end = _find_operand_end(tokens, bracket_pairs, index + 2)
-        if _get_start(tokens, first) == _ATTRIBUTES or _has_value_on_left(tokens, first, index, operand_end):
+        is_attribute = _get_start(tokens, first) == _ATTRIBUTES or tokens[first].text in variables
+        if is_attribute or _has_value_on_left(tokens, first, index, operand_end):
             end = operand_end
             yield first, index, end - 1
 

@@ -194,6 +194,8 @@ def test_an_expression_evaluates_to(expression: str, want: bool) -> None:
             id="a version beside a text in a condition",
         ),
         pytest.param(f'{ATTRS}.?version.orValue("") == "1.10.0"', "no such overload", id="an optional version"),
+        pytest.param(f'cel.bind(d, {ATTRS}, d.version == "1.10.0")', "no such overload", id="a field of a variable"),
+        pytest.param(f'cel.bind(v, {ATTRS}.version, v == "1.10.0")', "no such overload", id="a variable"),
         pytest.param(f"{ATTRS}.index", "CEL result of type int could not be converted to bool", id="a number"),
         pytest.param(f'{CAPACITY}.memory.isLessThan(semver("1.0.0"))', "no such overload", id="amount beside version"),
         pytest.param('sign(quantity("many")) == 1', "quantities must match", id="an invalid quantity"),

@@ -19,6 +19,7 @@ CASES = {
     "the operand ends before a second comparison": (f"{V} == 1 != true", f"{checked(V, '1')} != true"),
     "an operand with an optional field": (f"{V} == a.?b.in", checked(V, "a.?b.in")),
     "an operand with a sign": (f"[{V} == -1]", f"[{checked(V, '-1')}]"),
+    "a variable of cel.bind": (f"cel.bind(v, {V}, v == 1)", f"cel.bind(v, {V}, {checked('v', '1')})"),
     "a call on an attribute": (f"{V}.size() == 1", checked(f"{V}.size()", "1")),
     "two comparisons": (f"{V} == 1 || {V} == 2", f"{checked(V, '1')} || {checked(V, '2')}"),
     "a version and an attribute": (f'semver("1.0.0") == {V}', checked('semver("1.0.0")', V)),
@@ -38,9 +39,15 @@ def test_comparisons_of_an_attribute_or_a_kubernetes_value_check_the_types(expre
     found = find_compared_attributes(expression)
     assert found.text == (text or expression)
     assert bool(found.words) is (text is not None)
-    assert found.has_value_on_left is (text is not None and not expression.removeprefix("[").startswith(V))
+    is_attribute = expression.removeprefix("[").startswith((V, "cel.bind"))
+    assert found.has_value_on_left is (text is not None and not is_attribute)
 
 
 def test_the_words_of_the_left_operands_contain_the_names_of_their_attributes() -> None:
     found = find_compared_attributes(f"{V} == 1 || device.attributes.b['w'] == x")
     assert found.words == {"device", "attributes", "a", "v", "b", "w"}
+
+
+def test_a_variable_on_the_left_may_have_any_attribute_of_the_expression() -> None:
+    found = find_compared_attributes(f"cel.bind(x, {V}, x == 1)")
+    assert {"a", "v"} <= found.words
