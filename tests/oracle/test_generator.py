@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -151,11 +152,23 @@ def test_some_scenarios_have_prebound_volumes_preempted_pods_fractions_and_count
     assert min(counts.values()) >= 1, counts
 
 
+def make_volume_scenarios(count: int) -> list[dict[str, Any]]:
+    first, step = list(CATEGORIES).index("volumes"), len(CATEGORIES)
+    return [make_scenario("test", first + turn * step) for turn in range(count)]
+
+
 def test_no_two_volumes_refer_to_one_unbound_claim() -> None:
     """kube-scheduler takes any of them."""
-    first, step = list(CATEGORIES).index("volumes"), len(CATEGORIES)
-    for number in range(first, first + 100 * step, step):
-        specs = [item["spec"] for item in make_scenario("test", number)["items"] if item["kind"] == "PersistentVolume"]
+    for scenario in make_volume_scenarios(100):
+        specs = [item["spec"] for item in scenario["items"] if item["kind"] == "PersistentVolume"]
         references = [spec["claimRef"] for spec in specs if "claimRef" in spec]
         claims = [f"{reference['namespace']}/{reference['name']}" for reference in references]
-        assert len(claims) == len(set(claims)), number
+        assert len(claims) == len(set(claims)), scenario["metadata"]
+
+
+def test_pods_require_at_most_one_driver_on_their_node() -> None:
+    """kube-scheduler names any of several missing drivers."""
+    counts = [
+        json.dumps(scenario["items"]).count("preventPodSchedulingIfMissing") for scenario in make_volume_scenarios(500)
+    ]
+    assert set(counts) == {0, 1}

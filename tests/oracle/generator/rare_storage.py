@@ -76,13 +76,18 @@ def _class_term(builder: ClusterBuilder) -> Raw:
     return {"matchLabelExpressions": expressions}
 
 
+def _is_required_driver(item: Raw) -> bool:
+    return item["kind"] == "CSIDriver" and "preventPodSchedulingIfMissing" in item["spec"]
+
+
 def _change_csi_nodes(builder: ClusterBuilder) -> None:
     for driver in _DRIVERS:
         if builder.chance(0.3) and not any(item["metadata"]["name"] == driver for item in builder.items):
             spec: Raw = {"attachRequired": builder.chance(0.7), "podInfoOnMount": False}
             if builder.chance(0.3):
                 spec["storageCapacity"] = True
-            if builder.chance(0.2):
+            # kube-scheduler names any of several missing drivers.
+            if builder.chance(0.2) and not any(_is_required_driver(item) for item in builder.items):
                 spec["preventPodSchedulingIfMissing"] = True
             builder.add("storage.k8s.io/v1", "CSIDriver", driver, spec=spec)
     for csi_node in [item for item in builder.items if item["kind"] == "CSINode"]:

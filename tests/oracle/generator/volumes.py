@@ -29,9 +29,11 @@ def add_storage(builder: ClusterBuilder) -> None:
     }
     for name, fields in classes.items():
         builder.add("storage.k8s.io/v1", "StorageClass", name, reclaimPolicy="Delete", **fields)
+    # Only one driver, because kube-scheduler names any of several missing drivers.
+    required_drivers = [driver for driver in (_EBS, _LOCAL) if builder.chance(0.1)][:1]
     for driver in (_EBS, _LOCAL):
         spec: Raw = {"attachRequired": driver == _EBS, "podInfoOnMount": False, "storageCapacity": driver == _LOCAL}
-        if builder.chance(0.1):
+        if driver in required_drivers:
             spec["preventPodSchedulingIfMissing"] = True
         builder.add("storage.k8s.io/v1", "CSIDriver", driver, spec=spec)
     for node in builder.nodes:
