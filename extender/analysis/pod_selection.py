@@ -226,8 +226,8 @@ class PodFinder:
                 return f"; did you mean {candidate}?"
         if not prefix or prefix in namespaces:
             return ""
-        if prefix in _OTHER_TYPES:
-            return f"; {_OTHER_TYPES[prefix].format(name)}"
+        if advice := _OTHER_TYPES.get(prefix.lower()):
+            return f"; {advice.format(name)}"
         return f'; no pod is in namespace "{prefix}", and the types are {", ".join(_TYPES)}'
 
     def _make_unknown_workload_message(self, workload: WorkloadName) -> str:

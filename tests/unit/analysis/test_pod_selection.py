@@ -85,6 +85,7 @@ def find(text: str, namespace: str = "") -> list[str]:
         ("statefullset/db", "shop", ["there is no such pod; did you mean statefulset/db?"]),
         ("secret/n1", "", [f'there is no such pod; no pod is in namespace "secret", and the types are {TYPES}']),
         ("node/n1", "", ["there is no such pod; --node n1 shows why a pod fits or does not fit there"]),
+        ("Node/n1", "", ["there is no such pod; --node n1 shows why a pod fits or does not fit there"]),
         ("ns/shop", "shop", ["there is no such pod; -n shop selects all pending pods of a namespace"]),
         (
             "statefullset/other",
