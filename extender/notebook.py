@@ -22,6 +22,7 @@ from extender.analysis.pod_selection import PodSelection
 from extender.analysis.recorded_cluster import check_nodes, load_cache
 from extender.analysis.simulate import SimulationOptions, make_simulation_values
 from extender.analysis.simulate import simulate as run_simulation
+from extender.analysis.text_table import format_count
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
@@ -42,8 +43,11 @@ class RecordedCluster:
 
     def __repr__(self) -> str:
         recording = self._cluster.recording
-        node_count, pod_count = (sum(isinstance(obj, kind) for obj in recording.objects) for kind in (Node, Pod))
-        return f"<RecordedCluster {', '.join(recording.sources)}: {node_count} nodes, {pod_count} pods>"
+        counts = (
+            format_count(sum(isinstance(obj, kind) for obj in recording.objects), noun)
+            for kind, noun in ((Node, "node"), (Pod, "pod"))
+        )
+        return f"<RecordedCluster {', '.join(recording.sources)}: {', '.join(counts)}>"
 
     def explain(self, *pods: str) -> dict[str, Any]:
         """Return what `extender explain -o json` prints.

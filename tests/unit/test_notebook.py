@@ -130,5 +130,8 @@ def test_a_list_of_pods_and_a_single_plugin_are_errors_that_name_the_fix() -> No
         read_cluster(DEMO, plugins=plugin)
 
 
-def test_a_notebook_shows_the_files_and_the_size_of_a_cluster() -> None:
+def test_a_notebook_shows_the_files_and_the_size_of_a_cluster(tmp_path: Path) -> None:
     assert repr(read_cluster(DEMO)) == f"<RecordedCluster {DEMO}: 12 nodes, 35 pods>"
+    node = tmp_path / "node.yaml"
+    node.write_text("{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 4}}}")
+    assert repr(read_cluster(node)) == f"<RecordedCluster {node}: 1 node, 0 pods>"
