@@ -18,6 +18,7 @@ from extender.client.kubeconfig import CredentialSource
 from extender.client.rate_limit import Jitter
 from extender.client.transport import Transport
 from extender.config.model import ClientConnection
+from tests.controlplane.process import free_ports
 from tests.unit.client.virtual_time import current_loop
 
 CUT = object()
@@ -97,8 +98,9 @@ class ScriptedServer:
         return [request for request in self.requests if f"{request.method} {request.path}" == request_line]
 
     async def start(self) -> None:
+        """Listen, after a stop on the same port: it is not one that the system gives to others in the meantime."""
+        self.port = self.port or free_ports(1)[0]
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self.tls)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         """Close the listener and abort open connections."""
