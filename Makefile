@@ -159,7 +159,8 @@ build/%-env/.ready: requirements-%.lock $(READY)
 	@touch $@
 
 # With --quiet, mkdocs would count no warnings, and --strict would have no effect.
-docs: reference build/docs-env/.ready ## Build the site of docs/ in build/site; a link without a target fails
+docs: $(READY) build/docs-env/.ready ## Build the site of docs/ in build/site; a link without a target fails
+	$(PY) docs/write_reference.py --check
 	NO_MKDOCS_2_WARNING=1 build/docs-env/bin/mkdocs build --strict --config-file .mkdocs.yml
 	@! grep -rlE '<(script|link|img|iframe)[^>]* (src|href)="(https?:)?//' build/site --include='*.html' \
 		|| { echo "pages of build/site load resources from other hosts" >&2; exit 1; }
