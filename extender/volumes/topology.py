@@ -5,8 +5,9 @@ nodes would take volumes x nodes evaluations. So the nodes are sorted once by th
 lists values looks up the nodes with these values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from extender.basics.intern import Interner
 from extender.cache.node_matching import match_requirements
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import IntArray
+
+_SelectorT = TypeVar("_SelectorT", CompiledNodeSelector, Selector)
 
 _MAX_UNSORTED_NODES = 32
 """Views with at most this many nodes are not sorted."""
@@ -58,9 +61,20 @@ class TopologyIndex:
         """Return the positions of nodes that *selector* matches; None matches all. Field requirements are ignored."""
         if selector is None:
             return self.all_positions
+        return self._match_once(selector, self._match_node_selector)
+
+    def match_label_selector(self, selector: Selector) -> IntArray:
+        """Return the positions of nodes that *selector* matches."""
+        return self._match_once(selector, self._match_label_selector)
+
+    def _match_once(self, selector: _SelectorT, match: Callable[[_SelectorT], IntArray]) -> IntArray:
+        """Return the result of *match* for *selector*, which is called once for this object."""
         selector_and_positions = self._positions_by_selector_id.get(id(selector))
-        if selector_and_positions is not None:
-            return selector_and_positions[1]
+        if selector_and_positions is None:
+            selector_and_positions = self._positions_by_selector_id[id(selector)] = selector, match(selector)
+        return selector_and_positions[1]
+
+    def _match_node_selector(self, selector: CompiledNodeSelector) -> IntArray:
         positions = self._positions_by_selector.get(selector)
         if positions is None:
             positions_by_term = [
@@ -71,19 +85,10 @@ class TopologyIndex:
             else:
                 positions = np.unique(np.concatenate([*positions_by_term, self.all_positions[:0]]))
             self._positions_by_selector[selector] = positions
-        self._positions_by_selector_id[id(selector)] = selector, positions
         return positions
 
-    def match_label_selector(self, selector: Selector) -> IntArray:
-        """Return the positions of nodes that *selector* matches."""
-        selector_and_positions = self._positions_by_selector_id.get(id(selector))
-        if selector_and_positions is not None:
-            return selector_and_positions[1]
-        positions = self.all_positions[:0]
-        if not selector.matches_nothing:
-            positions = self.match_requirements(selector.requirements)
-        self._positions_by_selector_id[id(selector)] = selector, positions
-        return positions
+    def _match_label_selector(self, selector: Selector) -> IntArray:
+        return self.all_positions[:0] if selector.matches_nothing else self.match_requirements(selector.requirements)
 
     def match_topologies(self, terms: Sequence[TopologySelectorTerm]) -> IntArray:
         """Return the positions of nodes that match any term; all if *terms* is empty. An empty term matches no node.

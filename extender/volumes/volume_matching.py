@@ -159,12 +159,10 @@ class _ClaimChoice:
     def choose_available(self, indexed_volume: IndexedVolume, index: int) -> None:
         """Choose an available volume on the remaining nodes that the volume matches. Pass small volumes first."""
         positions = self._topology.match_node_selector(indexed_volume.node_affinity)
-        may_be_in_use = index in self._used_positions
         if id(positions) in self._finished_array_ids:
             return
-        mask = self._make_unused_mask(positions, index) if may_be_in_use else self._remaining_mask[positions]
-        self._choose(positions[mask], index)
-        if not may_be_in_use:
+        self._choose(positions[self._make_unused_mask(positions, index)], index)
+        if index not in self._used_positions:
             self._finished_array_ids.add(id(positions))  # volumes with an equal selector share the array
 
     def choose_by_label(
