@@ -36,6 +36,7 @@ _CLAIM_EXISTS: Final = Reason("cannot schedule extended resource claim", Code.UN
 _CANNOT_FIT: Final = Reason("cannot fit resource", Code.UNRESOLVABLE)
 
 _FEW_NODES: Final = 64
+"""The allocations on at most this number of nodes, or on an eighth of all nodes, are stored one by one."""
 
 
 class FilterContext(NamedTuple):
