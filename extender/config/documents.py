@@ -31,6 +31,14 @@ _REMOVED_TAGS: Final = frozenset({"int", "float", "timestamp", "value", "yaml"})
 _STR_TAG: Final = "tag:yaml.org,2002:str"
 # Outside double quotes, PyYAML would not read these line breaks back unchanged.
 _UNUSUAL_LINE_BREAK: Final = re.compile("[\r\x85\u2028\u2029]")
+_LETTER_BOOLEAN: Final = re.compile(r"^[yYnN]$")
+_BOOLEANS: Final = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
+# Go writes these in quotes, because readers of YAML 1.1 take them for a time, a number to the base 60 or a number.
+_QUOTED_TEXT: Final = re.compile(
+    r"^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ][0-9:.]+(Z|[-+][0-9:]+)?)?"
+    r"|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?"
+    r"|[-+]?[0-9][0-9_]*\.?[0-9_]*([eE][-+]?[0-9_]+)?)$"
+)
 INTEGER: Final = re.compile(r"^[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)$")
 NUMBER: Final = re.compile(
     r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"
@@ -38,11 +46,15 @@ NUMBER: Final = re.compile(
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML loader that recognizes numbers as Go does. Its error messages are better than those of libyaml."""
+    """PyYAML loader that reads numbers and booleans as Go does. Its error messages are better than those of libyaml."""
+
+    bool_values = _BOOLEANS
 
 
 class _FastLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # a class of unknown type
     """`_Loader` with the parser of libyaml, which is faster."""
+
+    bool_values = _BOOLEANS
 
 
 class _Dumper(yaml.SafeDumper):
@@ -57,13 +69,14 @@ for _yaml_class in (_Loader, _FastLoader, _Dumper):
         first_character: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in _REMOVED_TAGS]
         for first_character, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
+    _yaml_class.add_implicit_resolver("tag:yaml.org,2002:bool", _LETTER_BOOLEAN, list("yYnN"))
     _yaml_class.add_implicit_resolver("tag:yaml.org,2002:int", INTEGER, list("-+0123456789"))
     _yaml_class.add_implicit_resolver("tag:yaml.org,2002:float", NUMBER, list("-+0123456789."))
 
 
 def _represent_str(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
     tag = dumper.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
-    if not text or tag != _STR_TAG or _UNUSUAL_LINE_BREAK.search(text):
+    if not text or tag != _STR_TAG or _QUOTED_TEXT.match(text) or _UNUSUAL_LINE_BREAK.search(text):
         return dumper.represent_scalar(_STR_TAG, text, style='"')
     return dumper.represent_scalar(_STR_TAG, text, style="|" if "\n" in text else None)
 

@@ -205,7 +205,8 @@ def _format_key(value: Any) -> str:
 
 _LITERALS: Final[dict[str, bool | None]] = {
     spelling: value
-    for word, value in {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}.items()
+    for words, value in ((("y", "yes", "true", "on"), True), (("n", "no", "false", "off"), False))
+    for word in words
     for spelling in (word, word.capitalize(), word.upper())
 } | dict.fromkeys(("", "~", "null", "Null", "NULL"))
 

@@ -279,15 +279,14 @@ def test_keys_that_are_not_strings_become_strings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("scalar", "value"),
-    [("0o17", 15), ("017", 15), ("0x1f", 31), ("1_000", 1000), ("-5", -5), ("!!int 7", 7)],
+    [("0o17", 15), ("017", 15), ("0x1f", 31), ("1_000", 1000), ("-5", -5), ("!!int 7", 7), ("y", True), ("N", False)],
 )
-def test_yaml_numbers_are_read_as_kubernetes_reads_them(tmp_path: Path, scalar: str, value: int) -> None:
-    text = (
-        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {{priority: {scalar}, containers: [{{name: a}}]}}\n"
-    )
+def test_yaml_numbers_and_booleans_are_read_as_kubernetes_reads_them(tmp_path: Path, scalar: str, value: int) -> None:
+    field = "hostNetwork" if isinstance(value, bool) else "priority"
+    text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {{{field}: {scalar}, containers: [{{name: a}}]}}\n"
     pod = read_cluster(tmp_path, text).objects[0]
     assert isinstance(pod, Pod)
-    assert pod.spec.priority == value
+    assert (pod.spec.host_network if field == "hostNetwork" else pod.spec.priority) == value
 
 
 def test_the_cache_has_nodes_assigned_pods_and_pending_pods_in_any_file_order(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ SCALARS = {
     "1.5": 1.5,
     "1e3": 1000.0,
     "true": True,
+    "y": True,
+    "N": False,
     "null": None,
     "2020-01-01": "2020-01-01",
     "1:30": "1:30",
@@ -69,7 +71,7 @@ def test_a_document_with_more_than_100_tag_directives_is_rejected(line_break: st
 
 
 def test_merge_keys_are_no_duplicates() -> None:
-    text = b"x: &x {a: 1}\ny: &y {b: 2}\nz:\n  <<: *x\n  <<: *y\n"
+    text = b"v: &v {a: 1}\nw: &w {b: 2}\nz:\n  <<: *v\n  <<: *w\n"
     value, errors = parse_document(text, "f")
     assert errors == []
     assert isinstance(value, dict)
@@ -125,6 +127,22 @@ def test_yaml_is_dumped_with_sorted_keys_and_quotes_where_needed() -> None:
     shared = ["x"]
     value = {"b": shared, "a": shared, "c": "1e3", "d": "", "e": "two\nlines\n", "f": True}
     assert dump_yaml(value) == 'a:\n- x\nb:\n- x\nc: "1e3"\nd: ""\ne: |\n  two\n  lines\nf: true\n'
+
+
+@pytest.mark.parametrize(
+    "text", ["y", "N", "on", "2001-01-01", "2001-1-2 3:4:5.6", "2001-01-01T00:00:00Z", "12:30", "1:30:20.5", "1_0.5"]
+)
+def test_a_text_that_yaml_1_1_reads_as_another_value_is_quoted(text: str) -> None:
+    """kube-scheduler and kubectl read `y` as true.
+
+    Source: go.yaml.in/yaml/v2, resolve.go, resolve; encode.go, isBase60Float (2.4).
+    """
+    assert dump_yaml([text]) == f'- "{text}"\n'
+
+
+@pytest.mark.parametrize("text", ["yy", "2001-01", "12:60", "a:1", "1.2.3", "v1", "1s", "127.0.0.1:80"])
+def test_another_text_is_not_quoted(text: str) -> None:
+    assert dump_yaml([text]) == f"- {text}\n"
 
 
 def test_values_are_counted_with_aliases_and_keys() -> None:
