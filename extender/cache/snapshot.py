@@ -22,7 +22,7 @@ from extender.cache.pod_info import AssignedPodInfo, PodInfo, sum_requests
 from extender.cache.tables.affinity_terms import AffinityTerm
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.cache.tables.closed_tables import CLOSED_TABLES
-from extender.cache.tables.history import ChangedRows, HistoryId, HistoryPosition
+from extender.cache.tables.history import HistoryId, HistoryPosition
 from extender.cache.tables.images import ImageState
 from extender.cache.tables.node_counts import NodeCounts, sum_by_domain
 from extender.cache.tables.node_table import RowMapVersion
@@ -37,35 +37,25 @@ class Snapshot:
     """The state of a cluster at one time. Rows are dense: 0 to `len(snapshot)` - 1.
 
     Attributes:
-        history_id: identifies the sequence of writes to the tables. Positions with the same id can be compared.
-        node_log_position, pod_log_position: the positions of the change logs when the snapshot was taken.
-        position: the history with the positions of its change logs.
+        position: the position in the history of writes to the tables.
         pod_group_cycle: as in `ClusterTables`.
         returned_rows: whether an HTTP extender returned the node of each row; for Score, these nodes have no pods.
     """
 
     __slots__ = (
         "_changed_rows",
-        "_rows_changed_from",
         "_tables",
-        "history_id",
-        "node_log_position",
         "pod_group_cycle",
-        "pod_log_position",
         "position",
         "returned_rows",
     )
 
     def __init__(self, tables: ClusterTables) -> None:
         self._tables, self.pod_group_cycle = tables, tables.pod_group_cycle
-        self.history_id, node_log, pod_log = tables.history_id, tables.node_change_log, tables.pod_change_log
-        self.node_log_position, self.pod_log_position = node_log.position, pod_log.position
-        self.position = HistoryPosition(
-            self.history_id, node_log, pod_log, self.node_log_position, self.pod_log_position
-        )
+        node_log, pod_log = tables.node_change_log, tables.pod_change_log
+        self.position = HistoryPosition(tables.history_id, node_log, pod_log, node_log.position, pod_log.position)
         self.returned_rows: BoolArray | None = None
-        self._changed_rows: dict[tuple[int, int | None], IntArray | None] = {}
-        self._rows_changed_from: dict[HistoryPosition, ChangedRows | None] = {}
+        self._changed_rows: dict[tuple[HistoryPosition, bool], IntArray | None] = {}
 
     def close(self) -> None:
         """Make each later use of the snapshot raise `ClosedSnapshotError`, because its tables are about to change."""
@@ -113,34 +103,12 @@ class Snapshot:
         rows = map(self._tables.nodes.row_by_name.get, names, repeat(-1))
         return np.fromiter(rows, dtype=np.int64, count=len(names))
 
-    def changed_rows(self, *, node_log_position: int, pod_log_position: int | None) -> IntArray | None:
-        """Return the rows with changes since an earlier snapshot of this history.
-
-        The arguments are the positions of the earlier snapshot; None as *pod_log_position* ignores changes of pods.
-
-        Returns:
-            The distinct rows, int64; None if any row may have changed.
-        """
-        positions = node_log_position, pod_log_position
-        if positions not in self._changed_rows:  # many tables have the same positions
-            self._changed_rows[positions] = self._read_change_logs(node_log_position, pod_log_position)
-        return self._changed_rows[positions]
-
-    def find_rows_changed_from(self, position: HistoryPosition) -> ChangedRows | None:
-        """Return the rows that may differ from those at *position* of any history; None if any row may differ."""
-        if position not in self._rows_changed_from:  # many tables have the same position
-            self._rows_changed_from[position] = self.position.find_changed_rows(position)
-        return self._rows_changed_from[position]
-
-    def _read_change_logs(self, node_log_position: int, pod_log_position: int | None) -> IntArray | None:
-        tables = self._tables
-        node_rows = tables.node_change_log.get_rows_since(node_log_position)
-        if node_rows is None or pod_log_position is None:
-            return node_rows
-        pod_rows = tables.pod_change_log.get_rows_since(pod_log_position)
-        if pod_rows is None or not len(node_rows):
-            return pod_rows
-        return np.union1d(node_rows, pod_rows)
+    def find_changed_rows(self, position: HistoryPosition, *, nodes_only: bool = False) -> IntArray | None:
+        """Return the rows that may differ from those at *position*; see `HistoryPosition.find_changed_rows`."""
+        key = position, nodes_only
+        if key not in self._changed_rows:  # many tables have the same position
+            self._changed_rows[key] = self.position.find_changed_rows(position, nodes_only=nodes_only)
+        return self._changed_rows[key]
 
     @property
     def lowest_priority(self) -> int:

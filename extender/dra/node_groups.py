@@ -93,11 +93,12 @@ class NodeGroups:
         return nodes.take(groups_by_row)
 
     def _update_rows(self, snapshot: Snapshot) -> IntArray:
-        changed = None if self._position is None else snapshot.find_rows_changed_from(self._position)
-        if changed is None or len(self._groups_by_row) != len(snapshot):
+        position = self._position
+        changed_rows = None if position is None else snapshot.find_changed_rows(position, nodes_only=True)
+        if changed_rows is None or len(self._groups_by_row) != len(snapshot):
             self._groups_by_row = np.full(len(snapshot), _UNKNOWN)
         else:
-            self._groups_by_row[changed.with_changed_node] = _UNKNOWN
+            self._groups_by_row[changed_rows] = _UNKNOWN
         self._position = snapshot.position
         return self._groups_by_row
 

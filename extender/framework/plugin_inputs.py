@@ -199,8 +199,7 @@ class ReadOnlySnapshot(Snapshot):
 
     def __init__(self, source: Snapshot) -> None:
         super().__init__(source.tables)
-        self._source, self.history_id = source, source.history_id
-        self.node_log_position, self.pod_log_position = source.node_log_position, source.pod_log_position
+        self._source, self.position = source, source.position
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -214,7 +213,7 @@ class ReadOnlySnapshot(Snapshot):
 
 _SNAPSHOT_CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "names": lambda names: ReadOnlySequence(names, str),
-    "changed_rows": make_array_read_only,
+    "find_changed_rows": make_array_read_only,
     "pods_on": lambda pods: ReadOnlyMapping(pods, ReadOnlyAssignedPodInfo),
     "pods_by_row": lambda pods_by_row: [tuple(map(ReadOnlyAssignedPodInfo, pods)) for pods in pods_by_row],
     "assigned_pods": lambda pods: list(map(ReadOnlyAssignedPodInfo, pods)),

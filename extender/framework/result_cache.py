@@ -136,11 +136,11 @@ class ResultTable:
 
     def is_current(self, snapshot: Snapshot) -> bool:
         """Return whether the results are those of *snapshot*."""
-        position = self._position
+        position, current = self._position, snapshot.position
         return (
-            position.history_id is snapshot.history_id
-            and position.node_log_position == snapshot.node_log_position
-            and (not self.depends_on_pods or position.pod_log_position == snapshot.pod_log_position)
+            position.history_id is current.history_id
+            and position.node_log_position == current.node_log_position
+            and (not self.depends_on_pods or position.pod_log_position == current.pod_log_position)
         )
 
     def mark_current(self, snapshot: Snapshot) -> None:
@@ -149,20 +149,13 @@ class ResultTable:
 
     def find_stale_rows(self, snapshot: Snapshot) -> IntArray | None:
         """Return the nodes to evaluate again for *snapshot*, as rows (int64); None: all nodes."""
-        position = self._position
-        node_log_position, pod_log_position = position.node_log_position, position.pod_log_position
-        if position.history_id is not snapshot.history_id:  # one of both is a hypothesis, for example of a pod group
-            stale_rows = self._find_rows_stale_since_branch(snapshot)
-        elif node_log_position > snapshot.node_log_position or pod_log_position > snapshot.pod_log_position:
-            return None  # the snapshot is older than the table
-        elif node_log_position != snapshot.node_log_position and (
-            self._depends_on_all_nodes or self.node_count != len(snapshot)
-        ):
+        if self.node_count != len(snapshot):
             return None
-        else:
-            stale_rows = snapshot.changed_rows(
-                node_log_position=node_log_position, pod_log_position=pod_log_position if self.depends_on_pods else None
-            )
+        if self._depends_on_all_nodes:
+            changed_nodes = snapshot.find_changed_rows(self._position, nodes_only=True)
+            if changed_nodes is None or len(changed_nodes):
+                return None
+        stale_rows = snapshot.find_changed_rows(self._position, nodes_only=not self.depends_on_pods)
         return None if stale_rows is None or len(stale_rows) * 2 > self.node_count + 2 else stale_rows
 
     def update(self, pod: Any, snapshot: Snapshot, states: Mapping[str, Any], runner: PluginRunner) -> bool:
@@ -189,15 +182,6 @@ class ResultTable:
             PluginError: a plugin failed. The table is unchanged.
         """
         raise NotImplementedError
-
-    def _find_rows_stale_since_branch(self, snapshot: Snapshot) -> IntArray | None:
-        """Return the rows to evaluate again for *snapshot*, which has another history; None: all rows."""
-        if self.node_count != len(snapshot):
-            return None
-        changed_rows = snapshot.find_rows_changed_from(self._position)
-        if changed_rows is None or (self._depends_on_all_nodes and len(changed_rows.with_changed_node)):
-            return None
-        return changed_rows.with_any_change if self.depends_on_pods else changed_rows.with_changed_node
 
 
 @dataclass(frozen=True, slots=True, eq=False)

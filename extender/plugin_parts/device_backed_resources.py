@@ -79,7 +79,8 @@ class DeviceCounter:
         """Count the devices of *device_class*. The counts are 0 on nodes where a selector of the class fails."""
         allocator = self._allocator
         allocator.sync(snapshot)
-        matching_key = (*allocator.slice_and_class_version, snapshot.history_id, snapshot.node_log_position)
+        position = snapshot.position
+        matching_key = (*allocator.slice_and_class_version, position.history_id, position.node_log_position)
         if matching_key != self._matching_key:
             self._matching_key, self._matching = matching_key, {}
         cache_key = (*matching_key, allocator.allocated_devices.version)

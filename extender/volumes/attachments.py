@@ -141,7 +141,7 @@ class AttachmentCache:
         """
         snapshot = nodes.snapshot
         rows = np.arange(len(snapshot), dtype=np.int64) if nodes.rows is None else nodes.rows
-        is_other_history = self._position is None or self._position.history_id is not snapshot.history_id
+        is_other_history = self._position is None or self._position.history_id is not snapshot.position.history_id
         if nodes.rows is not None and is_other_history and len(rows) <= _MAX_UNCACHED_NODES:
             table = AttachmentTable(len(rows))
             for slot, row in enumerate(rows.tolist()):
@@ -167,7 +167,7 @@ class AttachmentCache:
             return None
         if len(self._table) != len(snapshot) or self._revisions[StorageClass] != snapshot.revision(StorageClass):
             return None
-        changed_rows = snapshot.find_rows_changed_from(self._position)
+        changed_rows = snapshot.find_changed_rows(self._position)
         claim_keys = snapshot.keys_written_since(PersistentVolumeClaim, self._revisions[PersistentVolumeClaim])
         volume_names = snapshot.keys_written_since(PersistentVolume, self._revisions[PersistentVolume])
         csi_node_names = snapshot.keys_written_since(CSINode, self._revisions[CSINode])
@@ -176,7 +176,7 @@ class AttachmentCache:
             return None
         if nodes_with_changed_attachments is None:
             return None
-        stale_rows = set(changed_rows.with_any_change.tolist())
+        stale_rows = set(changed_rows.tolist())
         stale_node_names = {str(name) for name in nodes_with_changed_attachments} | csi_node_names
         changed_claim_keys = set(claim_keys)
         for volume_name in volume_names:

@@ -166,12 +166,12 @@ class DiskLimitChecker:
         revisions = (snapshot.object_history_id, *map(snapshot.revision, _KINDS))
         changed_rows = None
         if self._position is not None and revisions == self._revisions and len(self._counts) == len(snapshot):
-            changed_rows = snapshot.find_rows_changed_from(self._position)
+            changed_rows = snapshot.find_changed_rows(self._position)
         if changed_rows is None:
             self._disks_by_row, self._rows_by_disk = {}, {}
             self._counts, self._limits = np.zeros((2, len(snapshot)), dtype=np.int64)
         else:
-            for row in changed_rows.with_any_change.tolist():
+            for row in changed_rows.tolist():
                 for disk in self._disks_by_row.pop(row, ()):
                     self._rows_by_disk[disk].discard(row)
         self._position, self._revisions = snapshot.position, revisions

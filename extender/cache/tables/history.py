@@ -7,7 +7,7 @@ its snapshot. Rows that were written in neither history since the branch point a
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -94,18 +94,6 @@ class HistoryId:
         self.branch_point = branch_point
 
 
-class ChangedRows(NamedTuple):
-    """The rows that may differ between two positions. Each array has distinct rows, int64.
-
-    Attributes:
-        with_changed_node: rows with a changed node object.
-        with_any_change: rows with a changed node object or changed pods.
-    """
-
-    with_changed_node: IntArray
-    with_any_change: IntArray
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class HistoryPosition:
     """The state of the tables at one time.
@@ -122,10 +110,11 @@ class HistoryPosition:
     node_log_position: int
     pod_log_position: int
 
-    def find_changed_rows(self, other: "HistoryPosition") -> ChangedRows | None:
-        """Return the rows that may differ between this position and *other*.
+    def find_changed_rows(self, other: "HistoryPosition", *, nodes_only: bool = False) -> IntArray | None:
+        """Return the rows that may differ between this position and *other*: distinct, int64.
 
-        Return None if any row may differ: the histories have nothing in common, or a log is too short.
+        Return None if any row may differ: the histories have nothing in common, or a log is too short. With
+        *nodes_only*, changes of pods are ignored.
         """
         other_positions = {position.history_id: position for position in other._iterate_to_root()}  # noqa: SLF001
         ranges: list[tuple[HistoryPosition, int, int]] = []  # logs with the first positions to read
@@ -141,7 +130,7 @@ class HistoryPosition:
                 if other_position is common_position:
                     break
                 ranges.append((other_position, 0, 0))
-            return _merge_rows(ranges)
+            return _read_logs(ranges, nodes_only=nodes_only)
         return None
 
     def _iterate_to_root(self) -> "Iterator[HistoryPosition]":
@@ -152,19 +141,16 @@ class HistoryPosition:
             position = position.history_id.branch_point
 
 
-def _merge_rows(ranges: list[tuple[HistoryPosition, int, int]]) -> ChangedRows | None:
-    node_rows = [position.node_log.get_rows_since(node_start) for position, node_start, _ in ranges]
-    pod_rows = [position.pod_log.get_rows_since(pod_start) for position, _, pod_start in ranges]
-    known_node_rows = [rows for rows in node_rows if rows is not None]
-    known_pod_rows = [rows for rows in pod_rows if rows is not None]
-    if len(known_node_rows) + len(known_pod_rows) < 2 * len(ranges):
-        return None
-    return ChangedRows(_merge(known_node_rows), _merge(known_node_rows + known_pod_rows))
-
-
-def _merge(arrays: list[IntArray]) -> IntArray:
-    """Return the distinct rows of *arrays*, each of which has distinct rows."""
-    arrays = [array for array in arrays if len(array)]
-    if len(arrays) < 2:
-        return arrays[0] if arrays else np.empty(0, dtype=np.int64)
-    return np.unique(np.concatenate(arrays))
+def _read_logs(ranges: list[tuple[HistoryPosition, int, int]], *, nodes_only: bool) -> IntArray | None:
+    logged_rows = [position.node_log.get_rows_since(node_start) for position, node_start, _ in ranges]
+    if not nodes_only:
+        logged_rows += [position.pod_log.get_rows_since(pod_start) for position, _, pod_start in ranges]
+    changed_rows: list[IntArray] = []
+    for rows in logged_rows:
+        if rows is None:
+            return None
+        if len(rows):
+            changed_rows.append(rows)
+    if len(changed_rows) < 2:
+        return changed_rows[0] if changed_rows else np.empty(0, dtype=np.int64)
+    return np.unique(np.concatenate(changed_rows))

@@ -10,7 +10,7 @@ from extender.api.kinds.node import Node
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
-from extender.cache.tables.history import HistoryId
+from extender.cache.tables.history import HistoryPosition
 from extender.cache.tables.node_table import RowMapVersion
 from extender.plugins.gpu_share.claimed_gpus import CLAIMED, MIXED, ClaimedGpus
 from extender.plugins.gpu_share.gpu_request import (
@@ -110,14 +110,13 @@ class DeviceTable:
         self.version = 0
         self._versioned_row_by_name: tuple[RowMapVersion | None, dict[str, int]] = (None, {})
         self._devices: NodeDevices | None = None
-        self._history_id: HistoryId | None = None
-        self._log_positions = (0, 0)
+        self._position: HistoryPosition | None = None
         self._registered: dict[str, tuple[RegisteredDevice, ...]] = {}
 
     def get(self, nodes: NodeView) -> NodeDevices:
         """Return the GPUs of the nodes of a view. Do not modify the arrays. They are valid until the next call."""
         snapshot = nodes.snapshot
-        if self._is_older(snapshot) or (nodes.rows is not None and self._history_id is not snapshot.history_id):
+        if not self._may_sync(nodes):
             rows = np.arange(len(snapshot)) if nodes.rows is None else nodes.rows
             return self._read(snapshot, rows, self._find_width(snapshot))
         devices = self._sync(snapshot)
@@ -136,25 +135,23 @@ class DeviceTable:
         """Return the largest memory of a GPU that HAMi's device plugin registered, in MiB; 0 if there is none."""
         return 0 if self._devices is None else int(self._devices.memory.max(initial=0))
 
-    def _is_older(self, snapshot: Snapshot) -> bool:
-        """Return whether *snapshot* is older than the table."""
-        node_log_position, pod_log_position = self._log_positions
-        return self._history_id is snapshot.history_id and (
-            snapshot.node_log_position < node_log_position or snapshot.pod_log_position < pod_log_position
-        )
+    def _may_sync(self, nodes: NodeView) -> bool:
+        """Return whether to update the table: not to an older snapshot, nor to another history for few nodes."""
+        old, new = self._position, nodes.snapshot.position
+        if old is None or old.history_id is not new.history_id:
+            return nodes.rows is None
+        return old.node_log_position <= new.node_log_position and old.pod_log_position <= new.pod_log_position
 
     def _sync(self, snapshot: Snapshot) -> NodeDevices:
-        log_positions = (snapshot.node_log_position, snapshot.pod_log_position)
-        devices = self._devices
-        if devices is not None and self._history_id is snapshot.history_id and len(devices.cpu) == len(snapshot):
+        devices, old, new = self._devices, self._position, snapshot.position
+        if old is not None and devices is not None and old.history_id is new.history_id:
             claims_changed = self._claimed_gpus is not None and self._claimed_version != self._claimed_gpus.version
-            if log_positions == self._log_positions and not claims_changed:
+            node_changed = new.node_log_position != old.node_log_position
+            if not node_changed and new.pod_log_position == old.pod_log_position and not claims_changed:
                 return devices
-            node_log_position, pod_log_position = self._log_positions
-            rows = snapshot.changed_rows(node_log_position=node_log_position, pod_log_position=pod_log_position)
+            rows = None if len(devices.cpu) != len(snapshot) else snapshot.find_changed_rows(old)
             if claims_changed and rows is not None:
                 rows = self._add_rows_of_claims(snapshot, rows)
-            node_changed = log_positions[0] != node_log_position
             if rows is not None and not (node_changed and self._find_width(snapshot) > devices.free.shape[1]):
                 self._write(devices, snapshot, rows, rows)
                 if node_changed:
@@ -175,9 +172,8 @@ class DeviceTable:
 
     def _mark_synced(self, snapshot: Snapshot) -> None:
         self.version += 1
-        self._history_id = snapshot.history_id
+        self._position = snapshot.position
         self._claimed_version = () if self._claimed_gpus is None else self._claimed_gpus.version
-        self._log_positions = (snapshot.node_log_position, snapshot.pod_log_position)
         if self._versioned_row_by_name[0] != snapshot.row_map_version:
             row_by_name = {name: row for row, name in enumerate(snapshot.names)}
             self._versioned_row_by_name = snapshot.row_map_version, row_by_name

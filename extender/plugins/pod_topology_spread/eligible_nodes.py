@@ -104,7 +104,7 @@ class EligibleNodesCache:
 
         Node affinity and taints are checked only if *constraint* honors them.
         """
-        nodes_version = (snapshot.history_id, snapshot.node_log_position)
+        nodes_version = (snapshot.position.history_id, snapshot.position.node_log_position)
         if nodes_version != self._nodes_version or len(self._cache) >= _MAX_ENTRIES:
             self._nodes_version, self._cache = nodes_version, {}
         required = get_compiled_required_node_affinity(pod) if constraint.honors_node_affinity else None

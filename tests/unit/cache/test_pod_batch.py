@@ -104,8 +104,8 @@ def test_moving_pods_is_recorded_in_the_change_log() -> None:
     hypothesis.remove_pods(batch, np.array([2, 3]))
 
     new = hypothesis.snapshot()
-    assert new.history_id is old.history_id
-    changed = new.changed_rows(node_log_position=old.node_log_position, pod_log_position=old.pod_log_position)
+    assert new.position.history_id is old.position.history_id
+    changed = new.find_changed_rows(old.position)
     assert changed is not None
     assert changed.tolist() == [1]
 

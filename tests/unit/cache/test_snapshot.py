@@ -17,8 +17,7 @@ def two_nodes() -> Cache:
 
 
 def changed_rows(old: Snapshot, new: Snapshot, *, pods: bool = True) -> list[int] | None:
-    pod_log_position = old.pod_log_position if pods else None
-    rows = new.changed_rows(node_log_position=old.node_log_position, pod_log_position=pod_log_position)
+    rows = new.find_changed_rows(old.position, nodes_only=not pods)
     return None if rows is None else rows.tolist()
 
 

@@ -30,10 +30,11 @@ class WrittenHistory:
 
 def differing_rows(one: HistoryPosition, other: HistoryPosition) -> tuple[list[int], list[int]] | None:
     """Return the rows with a changed node and those with any change; check that the order does not matter."""
-    results = [one.find_changed_rows(other), other.find_changed_rows(one)]
-    first, second = ([rows.tolist() for rows in changed] if changed is not None else None for changed in results)
-    assert first == second
-    return None if first is None else (first[0], first[1])
+    rows_of_nodes, all_rows = one.find_changed_rows(other, nodes_only=True), one.find_changed_rows(other)
+    for nodes_only, rows in ((True, rows_of_nodes), (False, all_rows)):
+        other_rows = other.find_changed_rows(one, nodes_only=nodes_only)
+        assert (None if other_rows is None else other_rows.tolist()) == (None if rows is None else rows.tolist())
+    return None if rows_of_nodes is None or all_rows is None else (rows_of_nodes.tolist(), all_rows.tolist())
 
 
 def test_positions_of_one_history_differ_in_the_rows_written_between_them() -> None:

@@ -44,10 +44,10 @@ def test_deduplicated_nodes_are_equal_and_share_their_images_and_system_informat
 def test_a_node_update_other_than_a_heartbeat_writes_its_row(update: Node, is_written: bool) -> None:
     cache = Cache()
     cache.add_or_update_node(make_node())
-    old_position = cache.snapshot().node_log_position
+    old_position = cache.snapshot().position.node_log_position
     cache.add_or_update_node(update)
     snapshot = cache.snapshot()
-    assert (snapshot.node_log_position > old_position) is is_written
+    assert (snapshot.position.node_log_position > old_position) is is_written
     assert snapshot.nodes[0] is update
 
 

@@ -133,9 +133,9 @@ def test_forgetting_an_assumed_pod_removes_its_claimed_resources() -> None:
 def test_confirming_a_pod_with_the_assumed_claims_changes_nothing() -> None:
     cache = make_cluster(make_node("n"), gates=ON)
     cache.assume(make_claim_user("a", "c", cpu="2"), "n")
-    old_position = cache.snapshot().pod_log_position
+    old_position = cache.snapshot().position.pod_log_position
     cache.add_or_update_pod(make_claim_user("a", "c", "n", cpu="2"))
-    assert cache.snapshot().pod_log_position == old_position
+    assert cache.snapshot().position.pod_log_position == old_position
     cache.add_or_update_pod(make_claim_user("a", "c", "n", cpu="3"))
     assert requested(cache, "cpu") == [4000]
     assert find_inconsistencies(cache.snapshot()) == []
