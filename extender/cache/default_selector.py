@@ -5,6 +5,7 @@ from extender.api.kinds.workload import ReplicaSet, ReplicationController, Servi
 from extender.api.matching import EVERYTHING, Selector, selector_from_label_selector, selector_from_labels
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables.object_store import KindVersion
 
 _KINDS = (Service, ReplicationController, ReplicaSet, StatefulSet)
 _CACHE_KEY = ("default_selector", "cached")
@@ -13,10 +14,10 @@ _CACHE_KEY = ("default_selector", "cached")
 class _CachedSelector:
     """The last default selector of a pod signature, and the object revisions from which it was computed."""
 
-    __slots__ = ("revisions", "selector")
+    __slots__ = ("selector", "versions")
 
     def __init__(self) -> None:
-        self.revisions: tuple[int, ...] = ()
+        self.versions: tuple[KindVersion, ...] = ()
         self.selector = EVERYTHING
 
 
@@ -29,17 +30,17 @@ def determine_default_selector(pod: PodInfo, snapshot: Snapshot) -> Selector:
     Source: pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector (1.36).
     """
     cached_selector = pod.signature.get_or_create(_CACHE_KEY, _CachedSelector)
-    revisions = tuple(map(snapshot.revision, _KINDS))
-    if cached_selector.revisions != revisions:
+    versions = tuple(map(snapshot.kind_version, _KINDS))
+    if cached_selector.versions != versions:
         cached_selector.selector = _compute_default_selector(pod, snapshot)
-        cached_selector.revisions = revisions
+        cached_selector.versions = versions
     return cached_selector.selector
 
 
 def get_last_default_selector(pod: PodInfo) -> Selector | None:
     """Return the last result of `determine_default_selector` for the signature of *pod*; None without a result."""
     cached_selector = pod.signature.get_or_create(_CACHE_KEY, _CachedSelector)
-    return cached_selector.selector if cached_selector.revisions else None
+    return cached_selector.selector if cached_selector.versions else None
 
 
 def _compute_default_selector(pod: PodInfo, snapshot: Snapshot) -> Selector:

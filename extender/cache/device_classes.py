@@ -15,7 +15,7 @@ IMPLICIT_RESOURCE_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
 def get_class_by_resource(snapshot: Snapshot) -> Mapping[str, DeviceClass]:
     """Return the device class that serves each extended resource. The result is computed once per change of a class."""
-    key = "device classes", snapshot.object_history_id, snapshot.revision(DeviceClass)
+    key = "device classes", snapshot.kind_version(DeviceClass)
     return snapshot.symbols.get_or_create(
         key, lambda: map_resources_to_device_classes(snapshot.objects(DeviceClass).values())
     )

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from extender.api.kinds.meta import KubernetesObject
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.history import HistoryId
+from extender.cache.tables.object_store import KindVersion
 
 T = TypeVar("T", bound=KubernetesObject)
 E = TypeVar("E")
@@ -17,11 +17,11 @@ _NO_ENTRIES: Mapping[str, Any] = MappingProxyType({})
 class ObjectIndex(Generic[T, E]):
     """An index with one entry for each object of one kind, by group, then by object key.
 
-    An index is not thread-safe, so each plugin has its own. A snapshot that is older or has a different
-    `object_history_id` causes a rebuild of the index.
+    An index is not thread-safe, so each plugin has its own. A snapshot that is older or has a different history of
+    objects causes a rebuild of the index.
     """
 
-    __slots__ = ("_group_by", "_group_by_key", "_groups", "_history_id", "_kind", "_make_entry", "_revision")
+    __slots__ = ("_group_by", "_group_by_key", "_groups", "_kind", "_make_entry", "_version")
 
     def __init__(self, kind: type[T], group_by: Callable[[T], Hashable], make_entry: Callable[[T], E]) -> None:
         """Index the objects of one kind.
@@ -32,8 +32,7 @@ class ObjectIndex(Generic[T, E]):
         self._kind, self._group_by, self._make_entry = kind, group_by, make_entry
         self._groups: dict[Hashable, dict[str, E]] = {}
         self._group_by_key: dict[str, Hashable] = {}
-        self._history_id: HistoryId | None = None
-        self._revision = 0
+        self._version: KindVersion | None = None
 
     def get_entries(self, snapshot: Snapshot, group: Hashable) -> Mapping[str, E]:
         """Return the entries of *group* by key, in the order in which they were added.
@@ -54,13 +53,10 @@ class ObjectIndex(Generic[T, E]):
         Returns:
             The groups that changed; None if the index was rebuilt.
         """
-        revision = snapshot.revision(self._kind)
-        if self._history_id is snapshot.object_history_id and self._revision == revision:
+        keys = snapshot.keys_written_since(self._kind, self._version)
+        if keys is not None and not keys:
             return frozenset()
-        keys = None
-        if self._history_id is snapshot.object_history_id and self._revision < revision:
-            keys = snapshot.keys_written_since(self._kind, self._revision)
-        self._history_id, self._revision = snapshot.object_history_id, revision
+        self._version = snapshot.kind_version(self._kind)
         if keys is None:
             self._groups, self._group_by_key = {}, {}
             for key, obj in snapshot.objects(self._kind).items():

@@ -22,10 +22,11 @@ from extender.cache.pod_info import AssignedPodInfo, PodInfo, sum_requests
 from extender.cache.tables.affinity_terms import AffinityTerm
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.cache.tables.closed_tables import CLOSED_TABLES
-from extender.cache.tables.history import HistoryId, HistoryPosition
+from extender.cache.tables.history import HistoryPosition
 from extender.cache.tables.images import ImageState
 from extender.cache.tables.node_counts import NodeCounts, sum_by_domain
 from extender.cache.tables.node_table import RowMapVersion
+from extender.cache.tables.object_store import KindVersion
 from extender.cache.tables.pod_selectors import PodMatcher
 from extender.cache.tables.symbols import PodLabels, Symbols
 
@@ -70,11 +71,6 @@ class Snapshot:
     def symbols(self) -> Symbols:
         """The interned resource names, label values, taints and other values with their ids."""
         return self._tables.nodes.symbols
-
-    @property
-    def object_history_id(self) -> HistoryId:
-        """The id of the history of object writes. Revisions can be compared between snapshots with the same id."""
-        return self._tables.objects.history_id
 
     def __len__(self) -> int:
         return len(self._tables.nodes.names)
@@ -227,20 +223,20 @@ class Snapshot:
         """Return the object of *kind* with this key, or None."""
         return self._tables.objects.get(kind, key)
 
-    def revision(self, kind: type[Any]) -> int:
-        """Return the number of writes and removals of objects of *kind*."""
-        return self._tables.objects.get_revision(kind)
+    def kind_version(self, kind: type[Any]) -> KindVersion:
+        """Return the version of the objects of *kind*. Snapshots with equal versions have equal objects."""
+        return self._tables.objects.get_version(kind)
 
     def list_version(self, kind: type[Any]) -> str:
         """Return the resource version of the last complete list of *kind*, which the snapshot includes; 0: no list."""
         return self._tables.objects.list_versions.get(kind, "0")
 
-    def keys_written_since(self, kind: type[Any], revision: int) -> frozenset[str] | None:
-        """Return the keys of objects of *kind* that were written or removed after *revision* of this history.
+    def keys_written_since(self, kind: type[Any], version: KindVersion | None) -> frozenset[str] | None:
+        """Return the keys of objects of *kind* that were written or removed after *version*.
 
-        Returns None if any object may have been written.
+        Return None if any object may have been written, also if *version* is None.
         """
-        return self._tables.objects.get_keys_written_since(kind, revision)
+        return self._tables.objects.get_keys_written_since(kind, version)
 
     def view(self, rows: IntArray | None = None) -> "NodeView":
         """Return a view of the nodes of *rows*, or of all nodes if it is None."""

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from extender.api.kinds.devices import AllocationResult, DeviceRequestAllocationResult, ResourceClaim
 from extender.api.resource_versions import make_version_key
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.history import HistoryId
+from extender.cache.tables.object_store import KindVersion
 from extender.dra.cel.values import to_nanos
 from extender.dra.resource_slices import DeviceId, PoolId
 
@@ -85,8 +85,7 @@ class AllocatedDevices:
             consumable_capacity: whether claims can share a device. If not, a share counts as the whole device.
         """
         self._consumable_capacity = consumable_capacity
-        self._object_history_id: HistoryId | None = None
-        self._revision = 0
+        self._claim_version: KindVersion | None = None
         self.version = 0
         self._changed_pools: list[PoolId] = []
         self._first_logged_version = 0
@@ -221,16 +220,8 @@ class AllocatedDevices:
 
     def _sync_claims(self, snapshot: Snapshot) -> Collection[str]:
         """Update from the claims that changed since the last call; return their keys."""
-        revision = snapshot.revision(ResourceClaim)
-        same_history = self._object_history_id is snapshot.object_history_id
-        if same_history and self._revision == revision:
-            return ()
-        changed_keys = (
-            snapshot.keys_written_since(ResourceClaim, self._revision)
-            if same_history and self._revision < revision
-            else None
-        )
-        self._object_history_id, self._revision = snapshot.object_history_id, revision
+        changed_keys = snapshot.keys_written_since(ResourceClaim, self._claim_version)
+        self._claim_version = snapshot.kind_version(ResourceClaim)
         if changed_keys is None:
             self._clear()
             for in_flight in self._in_flight.values():

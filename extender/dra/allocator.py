@@ -176,7 +176,7 @@ class Allocator:
         """Update from the slices, classes and claims that changed since the last call, and forget removed nodes."""
         self.allocated_devices.sync(snapshot)
         kinds = (ResourceSlice, DeviceClass, DeviceTaintRule)
-        slice_and_class_version = (snapshot.object_history_id, *map(snapshot.revision, kinds))
+        slice_and_class_version = tuple(map(snapshot.kind_version, kinds))
         max_nodes = 2 * len(snapshot.names) + MAX_UNUSED_VALUES
         cached_nodes = max(self.slice_index.node_count, self.node_groups.count)
         if slice_and_class_version == self.slice_and_class_version and cached_nodes <= max_nodes:

@@ -20,6 +20,7 @@ from extender.api.scheme import KINDS
 from extender.basics.visible_text import make_value_visible
 from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables.object_store import KindVersion
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.ui.cluster_document import make_cluster_document
@@ -62,7 +63,7 @@ class _ClusterState:
     version: int
     time: float
     profiles: Mapping[str, Profile]
-    revisions: Sequence[int]
+    kind_versions: Sequence[KindVersion]
     cluster_values: Mapping[str, Any]
     cluster_document: bytes
     problems: Sequence[str]
@@ -78,7 +79,7 @@ def _is_same(state: _ClusterState, other: _ClusterState) -> bool:
         and state.problems == other.problems
         and state.waiting_pods == other.waiting_pods
         and state.other_pods == other.other_pods
-        and state.revisions == other.revisions
+        and state.kind_versions == other.kind_versions
         and state.profiles == other.profiles
     )
 
@@ -135,10 +136,10 @@ class PageSource:
         other_pods = list_pending_pods(self._cache, scheduler_names - profiles.keys())
         with self._cache.read() as snapshot:
             values = make_value_visible(make_cluster_document(snapshot))
-            revisions = [snapshot.revision(kind) for kind in KINDS.values()]
+            versions = [snapshot.kind_version(kind) for kind in KINDS.values()]
         document, problems = msgspec.json.encode(values), list(self._access.list_problems())
         state = _ClusterState(
-            0, self._first_version, now, profiles, revisions, values, document, problems, waiting_pods, other_pods
+            0, self._first_version, now, profiles, versions, values, document, problems, waiting_pods, other_pods
         )
         if last_state is None:
             return state

@@ -15,7 +15,8 @@ from extender.api.kinds.storage import CSINode, PersistentVolume, PersistentVolu
 from extender.cache.object_index import ObjectIndex
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
-from extender.cache.tables.history import HistoryId, HistoryPosition
+from extender.cache.tables.history import HistoryPosition
+from extender.cache.tables.object_store import KindVersion
 from extender.volumes.volume_ids import VolumeId, find_attachable_volumes
 
 UNLIMITED: Final = 1 << 62
@@ -130,8 +131,7 @@ class AttachmentCache:
             lambda attachment: attachment.spec.node_name,
         )
         self._position: HistoryPosition | None = None
-        self._object_history_id: HistoryId | None = None
-        self._revisions: dict[type[object], int] = {}
+        self._versions: dict[type[object], KindVersion] = {}
         self._table = AttachmentTable(0)
 
     def get_table(self, nodes: NodeView) -> tuple[AttachmentTable, IntArray]:
@@ -158,19 +158,19 @@ class AttachmentCache:
         names = snapshot.names
         for row in stale_rows:
             self._table.write(row, self._read_node(snapshot, names[row]))
-        self._position, self._object_history_id = snapshot.position, snapshot.object_history_id
-        self._revisions = {kind: snapshot.revision(kind) for kind in _KINDS}
+        self._position = snapshot.position
+        self._versions = {kind: snapshot.kind_version(kind) for kind in _KINDS}
 
     def _find_stale_rows(self, snapshot: Snapshot) -> Sequence[int] | None:
         """Return the rows to update; None if all rows must be updated."""
-        if self._position is None or self._object_history_id is not snapshot.object_history_id:
+        if self._position is None or len(self._table) != len(snapshot):
             return None
-        if len(self._table) != len(snapshot) or self._revisions[StorageClass] != snapshot.revision(StorageClass):
+        if self._versions[StorageClass] != snapshot.kind_version(StorageClass):
             return None
         changed_rows = snapshot.find_changed_rows(self._position)
-        claim_keys = snapshot.keys_written_since(PersistentVolumeClaim, self._revisions[PersistentVolumeClaim])
-        volume_names = snapshot.keys_written_since(PersistentVolume, self._revisions[PersistentVolume])
-        csi_node_names = snapshot.keys_written_since(CSINode, self._revisions[CSINode])
+        claim_keys = snapshot.keys_written_since(PersistentVolumeClaim, self._versions[PersistentVolumeClaim])
+        volume_names = snapshot.keys_written_since(PersistentVolume, self._versions[PersistentVolume])
+        csi_node_names = snapshot.keys_written_since(CSINode, self._versions[CSINode])
         nodes_with_changed_attachments = self._attachments_by_node.update(snapshot)
         if changed_rows is None or claim_keys is None or volume_names is None or csi_node_names is None:
             return None

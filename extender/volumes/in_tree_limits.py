@@ -137,7 +137,7 @@ class DiskLimitChecker:
         self._counts: IntArray = np.empty(0, dtype=np.int64)
         self._limits: IntArray = np.empty(0, dtype=np.int64)
         self._position: HistoryPosition | None = None
-        self._revisions: tuple[object, ...] = ()
+        self._versions: tuple[object, ...] = ()
 
     def find_nodes_over_limit(self, pod: PodInfo, nodes: NodeView) -> BoolArray | None:
         """Find the nodes whose limit the disks of *pod* would exceed; None if the pod has no disks of the driver.
@@ -163,9 +163,9 @@ class DiskLimitChecker:
 
     def _drop_stale_rows(self, snapshot: Snapshot) -> None:
         """Drop the rows that may have changed since the last call."""
-        revisions = (snapshot.object_history_id, *map(snapshot.revision, _KINDS))
+        versions = tuple(map(snapshot.kind_version, _KINDS))
         changed_rows = None
-        if self._position is not None and revisions == self._revisions and len(self._counts) == len(snapshot):
+        if self._position is not None and versions == self._versions and len(self._counts) == len(snapshot):
             changed_rows = snapshot.find_changed_rows(self._position)
         if changed_rows is None:
             self._disks_by_row, self._rows_by_disk = {}, {}
@@ -174,7 +174,7 @@ class DiskLimitChecker:
             for row in changed_rows.tolist():
                 for disk in self._disks_by_row.pop(row, ()):
                     self._rows_by_disk[disk].discard(row)
-        self._position, self._revisions = snapshot.position, revisions
+        self._position, self._versions = snapshot.position, versions
 
     def _read_node(self, row: int, snapshot: Snapshot) -> None:
         node = snapshot.nodes[row]

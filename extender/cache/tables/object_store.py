@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from extender.api.kinds.meta import KubernetesObject
 from extender.basics.copy_on_write import CopyOnWriteDict
@@ -16,6 +16,13 @@ T = TypeVar("T", bound=KubernetesObject)
 
 _MIN_RETAINED_KEYS = 1 << 12
 """The last keys that a log has if there are fewer objects. It costs less to read all objects than a longer log."""
+
+
+class KindVersion(NamedTuple):
+    """The number of writes and removals of objects of one kind in a history. Equal versions have equal objects."""
+
+    history_id: HistoryId
+    revision: int
 
 
 class _WriteLog:
@@ -34,10 +41,9 @@ class _WriteLog:
 
 
 class ObjectStore:
-    """Objects by type and key. The revision of a type is its number of writes and removals.
+    """Objects by type and key.
 
     Attributes:
-        history_id: identifies the sequence of writes. Revisions can be compared between stores with the same id.
         list_versions: the resource version of the last complete list that the store has, by kind.
     """
 
@@ -46,7 +52,7 @@ class ObjectStore:
         self._revisions: dict[type[Any], int] = {}
         self._write_logs: dict[type[Any], _WriteLog] = {}
         self._start_new_history_on_write = False
-        self.history_id = HistoryId()
+        self._history_id = HistoryId()
         self.list_versions: dict[type[Any], str] = {}
 
     def fork(self, *, new_history: bool = True) -> "ObjectStore":
@@ -59,11 +65,8 @@ class ObjectStore:
         child = ObjectStore()
         child._objects = self._objects.fork()
         child._revisions, child.list_versions = dict(self._revisions), dict(self.list_versions)
-        child._write_logs, child.history_id, child._start_new_history_on_write = (
-            self._write_logs,
-            self.history_id,
-            new_history,
-        )
+        child._write_logs, child._history_id = self._write_logs, self._history_id
+        child._start_new_history_on_write = new_history
         return child
 
     def add_or_update(self, obj: KubernetesObject) -> None:
@@ -75,7 +78,7 @@ class ObjectStore:
 
     def _record_write(self, kind: type[Any], key: str) -> None:
         if self._start_new_history_on_write:
-            self._write_logs, self.history_id, self._start_new_history_on_write = {}, HistoryId(), False
+            self._write_logs, self._history_id, self._start_new_history_on_write = {}, HistoryId(), False
         revision = self._revisions.get(kind, 0)
         write_log = self._write_logs.get(kind)
         if write_log is None:
@@ -97,20 +100,25 @@ class ObjectStore:
         """Return an object, or None."""
         return self.get_by_kind(kind).get(key)
 
-    def get_revision(self, kind: type[Any]) -> int:
-        """Return the number of writes and removals of objects of *kind*."""
-        return self._revisions.get(kind, 0)
+    def get_version(self, kind: type[Any]) -> KindVersion:
+        """Return the version of the objects of *kind*."""
+        return KindVersion(self._history_id, self._revisions.get(kind, 0))
 
-    def get_keys_written_since(self, kind: type[Any], revision: int) -> frozenset[str] | None:
-        """Return the keys written or removed after *revision*; None if the log does not cover it."""
-        current_revision = self.get_revision(kind)
-        if revision == current_revision:
+    def get_keys_written_since(self, kind: type[Any], version: KindVersion | None) -> frozenset[str] | None:
+        """Return the keys written or removed after *version*.
+
+        Return None if any object may have been written: *version* is None, later, of another history or too old.
+        """
+        current = self.get_version(kind)
+        if version == current:
             return frozenset()
         write_log = self._write_logs.get(kind)
-        if write_log is None or not write_log.first_revision <= revision <= current_revision:
+        if version is None or write_log is None or version.history_id is not current.history_id:
             return None
         first = write_log.first_revision
-        return frozenset(write_log.keys[revision - first : current_revision - first])
+        if not first <= version.revision <= current.revision:
+            return None
+        return frozenset(write_log.keys[version.revision - first : current.revision - first])
 
     def __iter__(self) -> Iterator[KubernetesObject]:
         for objects in self._objects.values():

@@ -31,36 +31,37 @@ def test_objects_stay_in_the_order_in_which_they_were_added() -> None:
         store.add_or_update(make_volume(name))
     store.remove(PersistentVolume, "unknown")
     assert list(store.get_by_kind(PersistentVolume)) == ["b", "a"]
-    assert (store.get_revision(PersistentVolume), store.get_revision(StorageClass)) == (3, 0)
+    assert [store.get_version(kind).revision for kind in (PersistentVolume, StorageClass)] == [3, 0]
     assert store.get(PersistentVolume, "unknown") is None
 
 
 def test_the_first_write_to_a_fork_starts_a_new_history() -> None:
     store = ObjectStore()
+    start = store.get_version(PersistentVolume)
     store.add_or_update(make_volume("a"))
     branch, successor = store.fork(), store.fork(new_history=False)
-    assert branch.history_id is store.history_id
+    assert branch.get_version(PersistentVolume) == store.get_version(PersistentVolume)
     branch.add_or_update(make_volume("b"))
     successor.add_or_update(make_volume("c"))
-    assert branch.history_id is not store.history_id
-    assert branch.get_keys_written_since(PersistentVolume, 0) is None
-    assert successor.history_id is store.history_id
-    assert successor.get_keys_written_since(PersistentVolume, 0) == {"a", "c"}
+    assert branch.get_version(PersistentVolume).history_id is not start.history_id
+    assert branch.get_keys_written_since(PersistentVolume, start) is None
+    assert successor.get_version(PersistentVolume).history_id is start.history_id
+    assert successor.get_keys_written_since(PersistentVolume, start) == {"a", "c"}
     assert list(store.get_by_kind(PersistentVolume)) == ["a"]
 
 
 def test_a_store_returns_the_keys_written_since_a_revision() -> None:
     cache = three_volumes()
     snapshot = cache.snapshot()
-    revision = snapshot.revision(PersistentVolume)
-    assert snapshot.keys_written_since(PersistentVolume, revision) == frozenset()
+    version = snapshot.kind_version(PersistentVolume)
+    assert snapshot.keys_written_since(PersistentVolume, version) == frozenset()
     cache.add_or_update_object(make_volume("d", "x"))
     cache.remove_object(PersistentVolume, "a")
-    assert cache.snapshot().keys_written_since(PersistentVolume, revision) == {"a", "d"}
-    assert snapshot.keys_written_since(PersistentVolume, revision) == frozenset(), (
+    assert cache.snapshot().keys_written_since(PersistentVolume, version) == {"a", "d"}
+    assert snapshot.keys_written_since(PersistentVolume, version) == frozenset(), (
         "the older snapshot does not see later writes"
     )
-    assert snapshot.keys_written_since(PersistentVolume, revision + 1) is None
+    assert snapshot.keys_written_since(PersistentVolume, version._replace(revision=4)) is None
 
 
 def test_a_log_of_writes_has_at_most_8_192_keys_or_twice_as_many_as_objects() -> None:
@@ -69,13 +70,14 @@ def test_a_log_of_writes_has_at_most_8_192_keys_or_twice_as_many_as_objects() ->
         cache.add_or_update_object(make_volume("abc"[number % 3]))
         assert len(cache.snapshot().tables.objects._write_logs[PersistentVolume].keys) <= 8192
     snapshot = cache.snapshot()
-    assert snapshot.revision(PersistentVolume) == 20_003
-    assert snapshot.keys_written_since(PersistentVolume, 20_000) == {"a", "b", "c"}
-    assert snapshot.keys_written_since(PersistentVolume, 20_003 - 4096) == {"a", "b", "c"}
-    assert snapshot.keys_written_since(PersistentVolume, 20_003 - 8193) is None
+    version = snapshot.kind_version(PersistentVolume)
+    assert version.revision == 20_003
+    for revision, keys in ((20_000, {"a", "b", "c"}), (20_003 - 4096, {"a", "b", "c"}), (20_003 - 8193, None)):
+        assert snapshot.keys_written_since(PersistentVolume, version._replace(revision=revision)) == keys
 
     store = ObjectStore()
     for number in range(20_000):
         store.add_or_update(make_volume(f"v{number % 5000}"))
     assert 8192 < len(store._write_logs[PersistentVolume].keys) <= 10_000
-    assert len(store.get_keys_written_since(PersistentVolume, 15_000) or ()) == 5000
+    version = store.get_version(PersistentVolume)._replace(revision=15_000)
+    assert len(store.get_keys_written_since(PersistentVolume, version) or ()) == 5000
