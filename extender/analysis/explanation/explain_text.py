@@ -170,8 +170,8 @@ def _format_last_message(pod: Pod) -> list[str]:
     condition = find_condition(pod.status.conditions, "PodScheduled")
     if condition is None or condition.status != "False" or not condition.message:
         return []
-    reason = f" ({condition.reason})" if condition.reason else ""
-    return [f"  its scheduler's last message{reason}: {shorten(' '.join(condition.message.split()))}"]
+    reason, message = (shorten(" ".join(text.split())) for text in (condition.reason, condition.message))
+    return [f"  its scheduler's last message{f' ({reason})' if reason else ''}: {message}"]
 
 
 def _format_not_started(pod: Pod) -> list[str]:

@@ -19,6 +19,7 @@ from extender.api.kinds.devices import (
 from extender.api.kinds.pod import Pod, PodResourceClaim
 from extender.api.kinds.pod_group import PodGroup, PodGroupResourceClaim
 from extender.api.requests import incoming_pod_requests, is_dra_extended_resource
+from extender.basics.visible_text import quote
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.framework.status import Status, error_status, unresolvable_status
@@ -47,7 +48,7 @@ def get_pod_claims(
         key = f"{pod.metadata.namespace}/{name}"
         claim = snapshot.get_object(ResourceClaim, key)
         if claim is None:
-            return unresolvable_status(f'could not find ResourceClaim "{key}"')
+            return unresolvable_status(f"could not find ResourceClaim {quote(key)}")
         if claim.metadata.deletion_timestamp is not None:
             return unresolvable_status(f'resourceclaim "{name}" is being deleted')
         if is_generated and not claim.metadata.is_controlled_by(pod.metadata.uid):
@@ -278,7 +279,7 @@ def find_unused_pod_group_claim(pod: Pod, snapshot: Snapshot) -> ResourceClaim |
             continue
         claim = snapshot.get_object(ResourceClaim, f"{namespace}/{name}")
         if claim is None:
-            return f'could not find ResourceClaim "{namespace}/{name}"'
+            return f"could not find ResourceClaim {quote(f'{namespace}/{name}')}"
         if is_generated and not claim.metadata.is_controlled_by(group.metadata.uid):
             continue
         if claim.status.allocation is not None and is_reserved_for_pod(claim, pod, workload_claims=True):

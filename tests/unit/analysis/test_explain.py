@@ -275,9 +275,13 @@ def test_a_tie_between_all_nodes_is_reported(recording: Recording) -> None:
             f'status: "False", message: {"x" * 1_500_000}',
             [f"  its scheduler's last message: {'x' * 1000}... (1500000 characters)"],
         ),
+        (
+            'status: "False", reason: "Broken\\n  no node fits", message: failed',
+            ["  its scheduler's last message (Broken no node fits): failed"],
+        ),
         ('status: "True", message: bound', []),
     ],
-    ids=["a failed binding", "a long message without a reason", "no failure"],
+    ids=["a failed binding", "a long message without a reason", "a reason of two lines", "no failure"],
 )
 def test_a_pod_that_fits_has_the_last_message_of_its_scheduler(
     tmp_path: Path, condition: str, lines: list[str]

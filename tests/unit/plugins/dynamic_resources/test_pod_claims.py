@@ -119,6 +119,14 @@ def test_a_missing_group_rejects_the_pod() -> None:
     assert result.status == unresolvable_status('podgroup.scheduling.k8s.io "team" not found')
 
 
+def test_the_name_of_a_missing_claim_is_quoted() -> None:
+    """A file may have any text as the name."""
+    cache = make_cache()
+    pod = make_pod(spec={"resourceClaims": [{"name": "x", "resourceClaimName": "a\n\x9b31m"}]})
+    result = make_plugin().pre_filter(make_pod_info(pod, cache), cache.snapshot())
+    assert result.status == unresolvable_status(r'could not find ResourceClaim "default/a\n\u009b31m"')
+
+
 def make_generated_claim(owner: dict[str, Any]) -> ResourceClaim:
     return make_claim("one", {"r": {}}, metadata={"ownerReferences": [{**owner, "uid": "x", "controller": True}]})
 
