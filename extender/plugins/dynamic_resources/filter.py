@@ -5,7 +5,7 @@ pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, Dy
 (1.36).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -18,7 +18,7 @@ from extender.cache.node_matching import match_node_selector
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.config.releases import DEFAULT_RELEASE, Release
-from extender.dra.allocator import Allocator, CachedResults, ClaimsToAllocate, Outcome
+from extender.dra.allocator import Allocator, CachedResults, ClaimsToAllocate, NodeAllocation, Outcome
 from extender.dra.errors import AllocationError, AllocationTimeoutError, NodeAllocationError
 from extender.dra.extended_resources import ExtendedResourceRequests, build_device_requests
 from extender.dra.features import OPTIONAL_NODE_OPERATIONS
@@ -94,6 +94,7 @@ def find_rejections(state_data: StateData, nodes: NodeView, context: FilterConte
     for mask in unavailable_by_claim.values():
         has_unavailable_claim |= mask
     must_allocate = bool(state_data.unallocated_indices)
+    checks_resources = context.resources_options is not None and context.release.has_node_allocatable_overhead
     shared_claim_nodes = _find_shared_claim_nodes(state_data, nodes, context)
     for resources, group_nodes in node_groups:
         if extended_resource_claim is not None and not resources and not state_data.has_user_claims:
@@ -102,11 +103,13 @@ def find_rejections(state_data: StateData, nodes: NodeView, context: FilterConte
         for mask, reason in shared_claim_nodes:
             rejected_nodes.add(allowed_nodes & mask, reason)
             allowed_nodes = allowed_nodes & ~mask
-        if must_allocate:
-            request = _get_allocation_request(state_data, resources, context)
-            allowed_nodes = _allocate(state_data, nodes, allowed_nodes, request, context, rejected_nodes)
-        elif context.resources_options is not None and context.release.has_node_allocatable_overhead:
-            allowed_nodes = _check_resources(state_data, nodes, allowed_nodes, context, rejected_nodes)
+        if must_allocate or checks_resources:
+            search = _NodeSearch(state_data, nodes, context, rejected_nodes)
+            if must_allocate:
+                search.allocate(allowed_nodes, _get_allocation_request(state_data, resources, context))
+            else:
+                search.search(np.flatnonzero(allowed_nodes), None)
+            allowed_nodes = search.allowed_nodes
         rejected_nodes.add(allowed_nodes & has_unavailable_claim, UNAVAILABLE)
         for index, mask in unavailable_by_claim.items():
             _record_unavailable(state_data, index, nodes, allowed_nodes & mask)
@@ -230,29 +233,6 @@ def _build_allocation_request(
     return AllocationRequest(claims_to_allocate, extended_requests, extended_claim)
 
 
-def _allocate(
-    state_data: StateData,
-    nodes: NodeView,
-    candidate_nodes: BoolArray,
-    request: AllocationRequest,
-    context: FilterContext,
-    rejected_nodes: _RejectedNodes,
-) -> BoolArray:
-    """Return the *candidate_nodes* on which all claims can be allocated. Reject the other candidates."""
-    search = _NodeSearch(state_data, nodes, request, context, rejected_nodes)
-    remaining = candidate_nodes
-    for one_per_group in (True, False):
-        remaining, groups = search.use_cached_results(remaining)
-        if not remaining.any():
-            break
-        positions = np.flatnonzero(remaining)
-        if one_per_group:  # the other nodes of a group have the same result
-            positions = np.sort(positions[np.unique(groups[positions], return_index=True)[1]])
-        search.search(positions)
-        remaining[positions] = False
-    return search.allowed_nodes
-
-
 class _NodeSearch:
     """Allocates all claims on nodes, and rejects the nodes on which that is not possible.
 
@@ -261,49 +241,56 @@ class _NodeSearch:
     """
 
     def __init__(
-        self,
-        state_data: StateData,
-        nodes: NodeView,
-        request: AllocationRequest,
-        context: FilterContext,
-        rejected_nodes: _RejectedNodes,
+        self, state_data: StateData, nodes: NodeView, context: FilterContext, rejected_nodes: _RejectedNodes
     ) -> None:
         self.allowed_nodes: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
-        self._allocator, self._request, self._rejected_nodes = context.allocator, request, rejected_nodes
+        self._allocator, self._rejected_nodes = context.allocator, rejected_nodes
         self._state_data, self._nodes = state_data, nodes
         self._resources_check = _make_resources_check(state_data, nodes, context)
         self._timed_out = context.allocator.make_timeout_check(context.timeout)
         self._has_timed_out = False
 
-    def use_cached_results(self, candidates: BoolArray) -> tuple[BoolArray, IntArray]:
+    def allocate(self, candidates: BoolArray, request: AllocationRequest) -> None:
+        """Allow the *candidates* on which all claims of *request* can be allocated, and reject the others."""
+        remaining = candidates
+        for one_per_group in (True, False):
+            remaining, groups = self._use_cached_results(remaining, request)
+            if not remaining.any():
+                break
+            positions = np.flatnonzero(remaining)
+            if one_per_group:  # the other nodes of a group have the same result
+                positions = np.sort(positions[np.unique(groups[positions], return_index=True)[1]])
+            self.search(positions, request)
+            remaining[positions] = False
+
+    def _use_cached_results(self, candidates: BoolArray, request: AllocationRequest) -> tuple[BoolArray, IntArray]:
         """Allow and reject nodes by cached results; return the remaining *candidates* and the group of each node."""
-        claims = self._request.claims_to_allocate
-        cached = self._allocator.find_cached(claims, self._nodes, candidates, self._timed_out)
+        cached = self._allocator.find_cached(request.claims_to_allocate, self._nodes, candidates, self._timed_out)
         self._rejected_nodes.add(candidates & (cached.outcomes == Outcome.NOT_FOUND), _CANNOT_ALLOCATE)
         if self._resources_check is not None:  # depends on each node
             return candidates & (cached.outcomes != Outcome.NOT_FOUND), cached.groups
         found = candidates & (cached.outcomes == Outcome.FOUND)
         self.allowed_nodes |= found
-        self._remember(cached, found)
+        self._remember(cached, found, request)
         return candidates & (cached.outcomes == Outcome.UNKNOWN), cached.groups
 
-    def _remember(self, cached: CachedResults, found: BoolArray) -> None:
+    def _remember(self, cached: CachedResults, found: BoolArray, request: AllocationRequest) -> None:
         """Store the allocations on the *found* nodes in place of those that an earlier call found there.
 
         Dry runs of preemption filter one node or few nodes many times: no arrays of all nodes are stored for these.
         """
         positions = np.flatnonzero(found)
         if len(positions) > max(_FEW_NODES, len(self._nodes.snapshot) // 8):
-            self._state_data.add_cached_allocations(cached.copy_allocations(found), self._request)
+            self._state_data.add_cached_allocations(cached.copy_allocations(found), request)
             return
         names = self._nodes.names
         for position in positions.tolist():
             allocation = cached.get_allocation(position)
             if allocation is not None:
-                self._state_data.node_allocations[names[position]] = allocation, self._request
+                self._state_data.node_allocations[names[position]] = allocation, request
 
-    def search(self, positions: IntArray) -> None:
-        """Allocate the claims on the nodes at *positions*."""
+    def search(self, positions: IntArray, request: AllocationRequest | None) -> None:
+        """Allocate the claims of *request* on the nodes at *positions*; None: only check their resources."""
         nodes = self._nodes.nodes
         for position in positions.tolist():
             node = nodes[position]
@@ -311,7 +298,7 @@ class _NodeSearch:
                 self._rejected_nodes.add_node(position, _make_timeout_reason(node.metadata.name))
                 continue
             try:
-                reasons = self._allocate(position, node)
+                reasons = self._allocate_on(position, node, request)
             except AllocationTimeoutError:
                 self._has_timed_out = True  # the attempt has failed: skip the remaining nodes
                 reasons = (_make_timeout_reason(node.metadata.name),)
@@ -323,41 +310,22 @@ class _NodeSearch:
                 self._rejected_nodes.add_node(position, reason)
             self.allowed_nodes[position] = not reasons
 
-    def _allocate(self, position: int, node: Node) -> tuple[Reason, ...]:
+    def _allocate_on(self, position: int, node: Node, request: AllocationRequest | None) -> tuple[Reason, ...]:
         """Allocate the claims on *node*, and return the reasons for rejecting it."""
-        claims = self._request.claims_to_allocate
-        allocation = self._allocator.allocate(claims, node, self._timed_out)
-        if allocation is None:
-            return (_CANNOT_ALLOCATE,)
+        claims: Sequence[ResourceClaim] = ()
+        allocation: NodeAllocation | None = None
+        if request is not None:
+            claims = request.claims_to_allocate.claims
+            allocation = self._allocator.allocate(request.claims_to_allocate, node, self._timed_out)
+            if allocation is None:
+                return (_CANNOT_ALLOCATE,)
         if self._resources_check is not None:
-            insufficient_reasons = self._resources_check.check(position, claims.claims, allocation)
+            insufficient_reasons = self._resources_check.check(position, claims, allocation)
             if insufficient_reasons:
                 return insufficient_reasons
-        self._state_data.node_allocations[node.metadata.name] = allocation, self._request
+        if request is not None and allocation is not None:
+            self._state_data.node_allocations[node.metadata.name] = allocation, request
         return ()
-
-
-def _check_resources(
-    state_data: StateData,
-    nodes: NodeView,
-    candidate_nodes: BoolArray,
-    context: FilterContext,
-    rejected_nodes: _RejectedNodes,
-) -> BoolArray:
-    """Return the *candidate_nodes* with enough resources for a pod without claims to allocate. Reject the others."""
-    check = _make_resources_check(state_data, nodes, context)
-    allowed_nodes = candidate_nodes.copy()
-    for position in np.flatnonzero(candidate_nodes).tolist():
-        try:
-            reasons = check.check(position, (), None) if check is not None else ()
-        except AllocationError as error:
-            reasons = (Reason(str(error), Code.ERROR),)
-        except NodeAllocationError as error:
-            reasons = (Reason(str(error), Code.UNRESOLVABLE),)
-        for reason in reasons:
-            rejected_nodes.add_node(position, reason)
-        allowed_nodes[position] = not reasons
-    return allowed_nodes
 
 
 def _make_timeout_reason(name: str) -> Reason:
