@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakValueDictionary
 
 from prometheus_client import CollectorRegistry
 
@@ -113,7 +114,7 @@ class BindVerb:
     clock: Clock = field(default_factory=SystemClock)
     is_stopping: Callable[[], bool] = lambda: False
     end_assumption: Callable[[str], None] = do_nothing
-    _pod_locks: dict[str, tuple[asyncio.Lock, int]] = field(default_factory=dict)
+    _pod_locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def bind(self, args: BindingArgs) -> BindingResult:
         """Bind the pod to the node. If that fails, forget the assumed pod and return the reason in `error`."""
@@ -139,25 +140,16 @@ class BindVerb:
         Raises:
             BindRejectedError: an earlier request is still running.
         """
-        uid = args.pod_uid
-        lock, user_count = self._pod_locks.get(uid, (asyncio.Lock(), 0))
-        self._pod_locks[uid] = lock, user_count + 1
+        lock = self._pod_locks.setdefault(args.pod_uid, asyncio.Lock())
         try:
-            try:
-                async with asyncio.timeout(_MAX_WAIT_SECONDS):
-                    await lock.acquire()
-            except TimeoutError as error:
-                raise BindRejectedError(f"another request to bind pod {args.key} is still running") from error
-            try:
-                yield
-            finally:
-                lock.release()
+            async with asyncio.timeout(_MAX_WAIT_SECONDS):
+                await lock.acquire()
+        except TimeoutError as error:
+            raise BindRejectedError(f"another request to bind pod {args.key} is still running") from error
+        try:
+            yield
         finally:
-            _, user_count = self._pod_locks[uid]
-            if user_count == 1:
-                del self._pod_locks[uid]
-            else:
-                self._pod_locks[uid] = lock, user_count - 1
+            lock.release()
 
     def _record_result(self, args: BindingArgs, outcome: str, error: str = "") -> BindingResult:
         self.metrics.count_bind_result(outcome)
