@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from extender.basics.input_limits import shorten
@@ -54,7 +55,7 @@ class AuthMiddleware:
         if failure is None:
             await self.app(scope, receive, send_without_caching)
             return
-        await _send_failure(send_without_caching, failure)
+        await _make_failure_response(failure)(scope, receive, send_without_caching)
 
     def _check_verb_caller(self, scope: Scope) -> dict[str, Any] | None:
         certificate = scope.get("extensions", {}).get(CERTIFICATE_EXTENSION)
@@ -109,9 +110,8 @@ class HiddenPathsMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] == "http" and scope["path"] in self.paths:
-            await _send_failure(
-                send, make_failure_status(404, "NotFound", "the server could not find the requested resource")
-            )
+            failure = make_failure_status(404, "NotFound", "the server could not find the requested resource")
+            await _make_failure_response(failure)(scope, receive, send)
         else:
             await self.app(scope, receive, send)
 
@@ -128,11 +128,7 @@ def make_failure_status(code: int, reason: str, message: str, **extra: Any) -> d
     return {**fields, "message": message, "reason": reason, **extra, "code": code}
 
 
-async def _send_failure(send: Send, failure: dict[str, Any]) -> None:
-    body = msgspec.json.encode(failure) + b"\n"
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers.append((b"x-content-type-options", b"nosniff"))
+def _make_failure_response(failure: dict[str, Any]) -> Response:
     # The body of a rejected request is not read, so the connection cannot be reused.
-    headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": failure["code"], "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    headers = {"x-content-type-options": "nosniff", "connection": "close"}
+    return Response(msgspec.json.encode(failure) + b"\n", failure["code"], headers, "application/json")

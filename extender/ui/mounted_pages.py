@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fastapi import FastAPI
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from extender.scheduler.api_writer import do_nothing
@@ -82,8 +83,9 @@ HEADERS: Final = (
 
 LOOPBACK_HOSTS: Final = frozenset(("127.0.0.1", "localhost", "[::1]"))
 _OTHER_SITES: Final = frozenset((b"cross-site", b"same-site"))
-_MISDIRECTED: Final = b"The Host header names another host. Open the address that extender printed.\n"
-_EMBEDDED: Final = b"A page of another site may link to this page, but not request it in the background.\n"
+_CLOSE: Final = {"connection": "close"}
+_MISDIRECTED: Final = "The Host header names another host. Open the address that extender printed.\n"
+_EMBEDDED: Final = "A page of another site may link to this page, but not request it in the background.\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class ResponseHeadersMiddleware:
             await send(message)
 
         if scope["type"] == "http" and _is_background_request(scope):
-            await _send_rejection(send_with_headers, 403, _EMBEDDED)
+            await PlainTextResponse(_EMBEDDED, 403, _CLOSE)(scope, receive, send_with_headers)
         else:
             await self.app(scope, receive, send_with_headers)
 
@@ -139,18 +141,12 @@ class HostCheckMiddleware:
         if scope["type"] != "http" or scope["path"] in self.open_paths or _names_host(scope, self.hosts):
             await self.app(scope, receive, send)
         else:
-            await _send_rejection(send, 421, _MISDIRECTED)
+            await PlainTextResponse(_MISDIRECTED, 421, _CLOSE)(scope, receive, send)
 
 
 def _names_host(scope: Scope, hosts: frozenset[str]) -> bool:
     values = [value for name, value in scope["headers"] if name == b"host"]
     return len(values) == 1 and _remove_port(values[0].decode("latin-1")).lower() in hosts
-
-
-async def _send_rejection(send: Send, status: int, body: bytes) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 def _remove_port(host: str) -> str:
