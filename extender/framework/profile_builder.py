@@ -108,12 +108,12 @@ def build_profiles(
     for profile in configuration.profiles:
         builder = _ProfileBuilder(profile, configuration, registry, gates, shared_state)
         plugins = expanded_profiles.get(profile.scheduler_name, {})
-        builder.decode_options(frozenset(plugin.name for point in plugins.values() for plugin in point))
+        builder.decode_options()
         if not expansion_errors and not builder.errors:
             built_profile = builder.build(plugins)
             if built_profile is not None:
                 profiles[profile.scheduler_name] = built_profile
-                options[profile.scheduler_name] = builder.options_to_builtins(plugins)
+                options[profile.scheduler_name] = builder.options_to_builtins()
         errors = [*errors, *builder.errors]
     if errors:
         raise ConfigError(errors)
@@ -132,8 +132,17 @@ class _ProfileBuilder:
     errors: list[FieldError] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
 
-    def decode_options(self, enabled_plugins: frozenset[str]) -> None:
+    def _list_enabled_plugins(self) -> frozenset[str]:
+        """Return the names in the enabled lists of the profile, also of plugins that are disabled at all their points.
+
+        Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.pluginsNeeded (1.36).
+        """
+        plugin_sets: tuple[model.PluginSet, ...] = msgspec.structs.astuple(self.profile.plugins)
+        return frozenset(plugin.name for plugin_set in plugin_sets for plugin in plugin_set.enabled)
+
+    def decode_options(self) -> None:
         """Decode the options of the plugins that are enabled or have arguments; missing options get defaults."""
+        enabled_plugins = self._list_enabled_plugins()
         for name, plugin in self.registry.items():
             if name not in enabled_plugins and name not in self.profile.plugin_config:
                 continue
@@ -228,12 +237,9 @@ class _ProfileBuilder:
             return None
         return created
 
-    def options_to_builtins(self, plugins: ExpandedPlugins) -> Mapping[str, Mapping[str, object]]:
-        """Return the options of the plugins that are enabled or have arguments in the profile, as plain values.
-
-        Source: pkg/scheduler/apis/config/v1/defaults.go, setDefaults_KubeSchedulerProfile (1.36).
-        """
-        names = {plugin.name for point in plugins.values() for plugin in point} | self.profile.plugin_config.keys()
+    def options_to_builtins(self) -> Mapping[str, Mapping[str, object]]:
+        """Return the options of the enabled plugins as plain values."""
+        names = self._list_enabled_plugins()
         return {
             name: msgspec.to_builtins(options)
             for name, options in self.options.items()

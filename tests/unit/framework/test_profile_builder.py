@@ -18,11 +18,11 @@ SCORES = [
 ]
 
 
-def build(**plugins: Any) -> wiring.SchedulerSetup:
+def build(plugin_config: Any = (), **plugins: Any) -> wiring.SchedulerSetup:
     document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"plugins": plugins}],
+        "profiles": [{"plugins": plugins, "pluginConfig": plugin_config}],
     }
     return wiring.build_setup_from_document(document, "f")
 
@@ -70,6 +70,20 @@ def test_no_removed_plugin_is_enabled_by_default_or_rendered_with_the_defaults()
         & default.first_profile.plugins.keys()
     )
     assert "NodeLabel" not in default.render_with_defaults()
+
+
+def test_the_written_arguments_are_those_of_the_enabled_plugins() -> None:
+    """A plugin that is disabled at each of its extension points is still enabled at multiPoint.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.pluginsNeeded (1.36).
+    """
+    disabled = {"disabled": [{"name": "InterPodAffinity"}]}
+    args = [{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 3}}]
+    assert "InterPodAffinityArgs" not in build(args, multiPoint=disabled).render_with_defaults()
+    points = dict.fromkeys(("preFilter", "filter", "preScore", "score"), disabled)
+    setup = build(**points)
+    assert "InterPodAffinity" not in setup.first_profile.plugins
+    assert "InterPodAffinityArgs" in setup.render_with_defaults()
 
 
 @pytest.mark.parametrize(("text", "warnings"), [("x", 1), ("5", 0)], ids=["text", "a number"])
