@@ -52,6 +52,7 @@ class Diagnosis:
         error: the status of the error that ended the attempt; None if there was no error.
         unrequested_count: the number of nodes that the caller did not want evaluated. Messages do not count them.
         extra_rejectors: the names of rejectors without an entry in `rejections`, such as extenders.
+        unknown_nodes: the reasons of extenders for nodes that do not exist, by name. Messages count these nodes.
         feasible_count: the number of feasible nodes.
     """
 
@@ -62,6 +63,7 @@ class Diagnosis:
     error: Status | None = None
     unrequested_count: int = 0
     extra_rejectors: frozenset[str] = frozenset()
+    unknown_nodes: Mapping[str, str] = field(default_factory=dict)
     feasible_count: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,17 +147,19 @@ class Diagnosis:
         return unschedulable & ~unresolvable
 
     def count_reasons(self) -> dict[str, int]:
-        """Count the nodes per reason, including the nodes that PreFilter excluded."""
-        counts: dict[str, int] = {}
+        """Count the nodes per reason, including the nodes that PreFilter excluded.
+
+        Source: pkg/scheduler/framework/types.go, FitError.Error (1.36).
+        """
+        counts: dict[str, int] = dict(Counter(self.unknown_nodes.values()))
         rejected = np.zeros(self.node_count, dtype=np.bool_)
         for rejection in self.rejections:
             counts[rejection.reason.text] = counts.get(rejection.reason.text, 0) + int(rejection.nodes.sum())
             rejected |= rejection.nodes
         if self.pre_filter_run.node_names is not None:
-            excluded_by_pre_filter = (
-                self.node_count - self.unrequested_count - int(rejected.sum()) - self.feasible_count
-            )
-            if excluded_by_pre_filter:
+            node_count = self.node_count - self.unrequested_count - len(self.unknown_nodes)
+            excluded_by_pre_filter = node_count - int(rejected.sum()) - self.feasible_count
+            if excluded_by_pre_filter > 0:
                 counts[self.pre_filter_run.excluded_reason] = (
                     counts.get(self.pre_filter_run.excluded_reason, 0) + excluded_by_pre_filter
                 )

@@ -251,18 +251,21 @@ def apply_filter_result(diagnosis: Diagnosis, result: ExtenderFilterResult, snap
     """Return *diagnosis* with the result of an extender's filter verb.
 
     Only the nodes that the extender returned are feasible. The extender's reason for a node replaces earlier reasons.
-    If the extender omits a node without a reason, the node counts as UNRESOLVABLE. Unknown node names are ignored.
+    If the extender omits a node without a reason, the node counts as UNRESOLVABLE. Messages count unknown node names.
 
     Source: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, Scheduler.findNodesThatFitPod;
     pkg/scheduler/framework/interface.go, NewDefaultNodeToStatus (1.36).
     """
     passed_mask = make_mask(snapshot.rows(list(result.node_names)), diagnosis.node_count)
     rows_by_reason: dict[Reason, list[int]] = {}
-    for code, messages in ((Code.UNRESOLVABLE, result.unresolvable), (Code.UNSCHEDULABLE, result.failed)):
-        for name, message in messages.items():
-            row = snapshot.row(name)
-            if row is not None and (code is Code.UNRESOLVABLE or name not in result.unresolvable):
-                rows_by_reason.setdefault(Reason(message, code), []).append(row)
+    unknown_nodes = dict(diagnosis.unknown_nodes)
+    for name, message in {**result.failed, **result.unresolvable}.items():
+        code = Code.UNRESOLVABLE if name in result.unresolvable else Code.UNSCHEDULABLE
+        row = snapshot.row(name)
+        if row is None:
+            unknown_nodes[name] = message
+        else:
+            rows_by_reason.setdefault(Reason(message, code), []).append(row)
     nodes_with_reason = np.zeros(diagnosis.node_count, dtype=np.bool_)
     new_rejections: list[NodeRejection] = []
     for reason, rows in rows_by_reason.items():
@@ -275,4 +278,10 @@ def apply_filter_result(diagnosis: Diagnosis, result: ExtenderFilterResult, snap
     rejections = (*(rejection for rejection in earlier_rejections if rejection.nodes.any()), *new_rejections)
     excludes_nodes = int(passed_mask.sum()) != diagnosis.feasible_count
     extra_rejectors = diagnosis.extra_rejectors | {EXTENDER_NAME} if excludes_nodes else diagnosis.extra_rejectors
-    return replace(diagnosis, feasible=passed_mask, rejections=rejections, extra_rejectors=extra_rejectors)
+    return replace(
+        diagnosis,
+        feasible=passed_mask,
+        rejections=rejections,
+        extra_rejectors=extra_rejectors,
+        unknown_nodes=unknown_nodes,
+    )

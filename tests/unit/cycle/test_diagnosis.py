@@ -1,5 +1,6 @@
 """Feasible nodes, the first rejection of the others, and the message that counts the reasons."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,6 +41,22 @@ def test_the_first_plugin_that_rejects_a_node_gives_its_reason() -> None:
     assert names == ["c"]
     assert diagnosis.count_reasons() == {"refused by First": 1, "refused by Second": 1}
     assert diagnosis.rejectors == {"First", "Second"}
+
+
+def test_nodes_that_do_not_exist_take_the_place_of_nodes_that_pre_filter_excluded() -> None:
+    """Source: pkg/scheduler/framework/types.go, FitError.Error (1.36)."""
+    diagnosis, _ = diagnose(FakePreFilter("P", PreFilterResult(node_names=frozenset({"a"}))), RejectingFilter("F", "a"))
+    excluded = "node(s) didn't satisfy plugin(s) [P]"
+    assert diagnosis.count_reasons() == {"refused by F": 1, excluded: 2}
+    assert replace(diagnosis, unknown_nodes={"x": "gone"}).count_reasons() == {
+        "gone": 1,
+        "refused by F": 1,
+        excluded: 1,
+    }
+    assert replace(diagnosis, unknown_nodes=dict.fromkeys("xyz", "gone")).count_reasons() == {
+        "gone": 3,
+        "refused by F": 1,
+    }
 
 
 def test_no_further_plugin_runs_once_no_node_is_left() -> None:

@@ -143,7 +143,7 @@ def test_backoffs_of_other_pods_end_during_an_extender_call() -> None:
 
 
 def test_rejections_of_extenders_and_plugins_are_counted_together() -> None:
-    """UNRESOLVABLE wins over UNSCHEDULABLE; an omitted node has no reason.
+    """UNRESOLVABLE wins over UNSCHEDULABLE; an omitted node has no reason; a node that does not exist counts.
 
     Source: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders; pkg/scheduler/framework/interface.go,
     NewDefaultNodeToStatus (1.36).
@@ -153,13 +153,13 @@ def test_rejections_of_extenders_and_plugins_are_counted_together() -> None:
 
     async def test(extender_harness: ExtenderHarness) -> None:
         answer = filter_response(
-            failed={"n2": "licence in use", "n3": "no licence"}, final={"n3": "never", "n4": "never"}
+            failed={"n2": "licence in use", "n3": "no licence", "x": "gone"}, final={"n3": "never", "n4": "never"}
         )
         extender_harness.server.respond("POST /a/filter", Reply(body=answer))
         await extender_harness.run_until_idle()
 
     run_with_extenders(harness, [FILTER], test)
-    assert failure_messages(harness) == ["0/5 nodes are available: 1 licence in use, 1 refused by R, 2 never."]
+    assert failure_messages(harness) == ["0/5 nodes are available: 1 gone, 1 licence in use, 1 refused by R, 2 never."]
 
 
 def test_a_pod_that_extenders_reject_is_moved_by_any_event() -> None:
