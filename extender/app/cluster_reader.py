@@ -311,7 +311,7 @@ async def open_transport(source: CredentialSource) -> AsyncIterator[tuple[Transp
     credentials = Credentials(source, SystemClock())
     transport = Transport(credentials, ClientConnection(qps=50.0, burst=100))
     try:
-        yield transport, (await credentials.get_current_config()).config.server
+        yield transport, await credentials.get_server()
     finally:
         await transport.close()
 

@@ -27,7 +27,6 @@ from extender.app.standalone import StandaloneScheduler
 from extender.app.startup import StartError, handle_signals, load_certificate, open_listening_socket
 from extender.app.telemetry import Telemetry, make_scheduler_diagnostics_app, make_telemetry
 from extender.basics.clock import SystemClock
-from extender.client.credentials import Credentials
 from extender.client.errors import ApiError, UnauthorizedError, UnreachableError
 from extender.client.transport import Request
 from extender.logs.klog import verbosity
@@ -54,8 +53,6 @@ async def run(options: ScheduleOptions) -> int:
     clock = SystemClock()
     telemetry = make_telemetry(options, clock.now())
     stopping = asyncio.Event()
-    server = (await Credentials(options.credential_source, clock).get_current_config()).config.server
-    telemetry.metrics.host = urlsplit(server).netloc
     try:
         scheduler = StandaloneScheduler(
             options.setup,
@@ -66,6 +63,8 @@ async def run(options: ScheduleOptions) -> int:
         )
     except (OSError, ValueError) as error:
         raise StartError(str(error)) from error
+    server = await scheduler.credentials.get_server()
+    telemetry.metrics.host = urlsplit(server).netloc
 
     def stop() -> None:
         telemetry.health.draining = True

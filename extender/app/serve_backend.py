@@ -147,7 +147,7 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
         observe=client_metrics.observe_request,
         other_scheduler_names=options.other_scheduler_names,
     )
-    client_metrics.host = urlsplit((await cluster.credentials.get_current_config()).config.server).netloc
+    client_metrics.host = urlsplit(await cluster.credentials.get_server()).netloc
     plugin_metrics = PluginMetrics(registry, list(setup.profiles), release=setup.gates.release)
     registry.register(StalenessCollector(cluster.informers.get_seconds_by_kind))
     health = Health(readiness_checks={"informer-sync": cluster.informers.describe_staleness})
@@ -194,8 +194,6 @@ async def _open_standalone_backend(
     clock = SystemClock()
     schedule_options = ScheduleOptions(options.setup, credential_source, serving=None, logs=options.logs)
     telemetry = make_telemetry(schedule_options, clock.now())
-    credentials = Credentials(credential_source, clock)
-    telemetry.metrics.host = urlsplit((await credentials.get_current_config()).config.server).netloc
     scheduler = StandaloneScheduler(
         options.setup,
         credential_source,
@@ -204,6 +202,7 @@ async def _open_standalone_backend(
         max_in_unschedulable_pods_seconds=schedule_options.max_in_unschedulable_pods_seconds,
     )
     metrics = telemetry.metrics
+    metrics.host = urlsplit(await scheduler.credentials.get_server()).netloc
     verb_telemetry = _VerbTelemetry(
         metrics.plugin_metrics, VerbMetrics(metrics.registry), telemetry.health, metrics.render
     )
@@ -219,10 +218,10 @@ async def _open_standalone_backend(
         yield ServeBackend(
             app,
             extender_service,
-            telemetry.metrics,
-            ReloadMetrics(telemetry.metrics.registry),
+            metrics,
+            ReloadMetrics(metrics.registry),
             _require_restart,
-            credentials,
+            scheduler.credentials,
             scheduler_task,
             scheduler,
             scheduler.informers,

@@ -76,11 +76,11 @@ class StandaloneScheduler:
         """
         configuration = setup.configuration
         self._clock, self.setup = clock, setup
-        self._credentials = Credentials(credential_source, clock)
+        self.credentials = Credentials(credential_source, clock)
         connection = configuration.client_connection
         recovery, user_agent = RecoverySignal(), f"{USER_AGENT} scheduler"
         self.transport, self._election_transport, self._event_transport = (
-            Transport(self._credentials, connection, user_agent, observe=metrics.observe_request, recovery=recovery)
+            Transport(self.credentials, connection, user_agent, observe=metrics.observe_request, recovery=recovery)
             for _ in range(3)
         )
         self._rng = rng or Random()  # noqa: S311  for ties and jitter, not for secrets
@@ -190,7 +190,7 @@ class StandaloneScheduler:
 
         Source: cmd/kube-scheduler/app/server.go, Run (1.36).
         """
-        await self._credentials.get_current_config()
+        await self.credentials.get_current_config()
         async with contextlib.AsyncExitStack() as stack:
             for transport in (self.transport, self._election_transport, self._event_transport):
                 stack.push_async_callback(transport.close)

@@ -72,6 +72,14 @@ class Credentials:
         assert self._active is not None  # noqa: S101  _refresh sets it or raises
         return self._active
 
+    async def get_server(self) -> str:
+        """Return the address of the API server.
+
+        Raises:
+            CredentialsError: there are no credentials.
+        """
+        return (await self.get_current_config()).config.server
+
     async def replace_rejected(self, rejected_config: ActiveConfig) -> ActiveConfig:
         """Return new credentials in place of *rejected_config*; load them unless another task has done so.
 

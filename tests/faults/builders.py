@@ -96,7 +96,7 @@ class FaultHarness:
             rng=self.random,
         )
         credential_source = CredentialSource(master=proxy.url, impersonation=Impersonation(user=scheduler.identity))
-        scheduler._credentials._source = credential_source
+        scheduler.credentials._source = credential_source
         stopping = asyncio.Event()
         replica = Replica(proxy, scheduler, stopping, asyncio.create_task(scheduler.run(stopping)))
         self.replicas.append(replica)

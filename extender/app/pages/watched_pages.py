@@ -67,7 +67,7 @@ async def open_watched_pages(
 async def _connect(cluster: LiveCluster) -> str:
     """Return the address of the API server."""
     try:
-        return (await cluster.credentials.get_current_config()).config.server
+        return await cluster.credentials.get_server()
     except CredentialsError as error:
         raise make_credentials_error(error) from error
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ from extender.cli.schedule import run_command
 from extender.cli.schedule_flags import FLAGS
 from extender.cli.schedule_options import make_schedule_options
 from tests.controlplane.process import free_ports
+from tests.unit.client.kubeconfig_files import write_exec_plugin, write_kubeconfig
 
 
 def run_schedule(*words: str) -> int:
@@ -109,6 +111,16 @@ def test_rejected_credentials_are_an_error() -> None:
     with api_server(401) as address, pytest.raises(StartError) as caught:
         run_schedule(f"--master={address}", "--secure-port=0")
     assert str(caught.value) == f"the API server {address} does not accept our credentials: Unauthorized"
+
+
+@pytest.mark.usefixtures("short_connect_timeout")
+def test_the_credentials_are_loaded_once(closed_address: str, tmp_path: Path) -> None:
+    plugin = write_exec_plugin(tmp_path, '{"token":"a"}')
+    user = {"exec": {**plugin, "interactiveMode": "Never"}}
+    kubeconfig = write_kubeconfig(tmp_path / "config", cluster={"server": closed_address}, user=user)
+    with pytest.raises(StartError, match="cannot be reached"):
+        run_schedule(f"--kubeconfig={kubeconfig}", "--secure-port=0")
+    assert (tmp_path / "runs").read_text() == "me\n"
 
 
 def test_a_port_in_use_is_an_error_before_any_request(closed_address: str) -> None:
