@@ -84,7 +84,8 @@ def make_app(
     routes = {PREFIX + path: handler for path, handler in handlers.items()}
     for path, handler in (routes | dict.fromkeys(("/", PREFIX), redirect_to_pages)).items():
         app.add_api_route(path, handler, methods=["GET", "HEAD"], response_model=None)
-    app.add_exception_handler(HTTPException, pages.show_http_error)
+    for error in (HTTPException, Exception):
+        app.add_exception_handler(error, pages.show_http_error)
     app.add_exception_handler(InputError, pages.show_input_error)
     return app
 
@@ -202,9 +203,9 @@ class Pages:
         address = f"{PREFIX}{quote(paths[0])}" if len(paths) == 1 else ""
         if address:
             return RedirectResponse(address, 303)
-        nodes = [name for name in self._source.get_snapshot().names if text in name] if text else []
+        nodes = sorted(name for name in self._source.get_snapshot().names if text in name) if text else []
         pods = [pod for pod in node_names.items() if text in pod[0]]
-        pods.sort(key=lambda pod: bool(pod[1]))  # pods that wait are first
+        pods.sort(key=lambda pod: (bool(pod[1]), pod[0]))  # pods that wait are first
         hits = {"nodes": nodes[:_MAX_HITS], "pods": dict(pods[:_MAX_HITS])}
         return self.render("search.html", query=q.strip(), hits=hits, node_count=len(nodes), pod_count=len(pods))
 
@@ -219,10 +220,11 @@ class Pages:
         return show
 
     async def show_http_error(self, _: Request, error: Exception) -> Response:
-        """Show an error such as an unknown path."""
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        detail = str(error.detail) if isinstance(error, HTTPException) else ""
-        message = "There is no such page." if detail == "Not Found" else detail
+        """Show an error such as an unknown path, or an exception, which a plugin may raise."""
+        status, message = 500, f"Internal error: {type(error).__name__}. The log of this process has the details."
+        if isinstance(error, HTTPException):
+            status, message = error.status_code, str(error.detail)
+        message = "There is no such page." if message == "Not Found" else message
         return self.render("error.html", status, message=message)
 
     async def show_input_error(self, _: Request, error: Exception) -> Response:

@@ -127,6 +127,33 @@ def test_a_search_names_the_pods_that_wait_first(client: TestClient) -> None:
     assert text.index("frontend-5d8c-k7wzd") < text.index("frontend-5d8c-4hx9k")
 
 
+def test_a_search_names_the_pods_and_the_nodes_in_the_order_of_their_names() -> None:
+    """The cluster has them in another order: the nodes by turns from each zone."""
+    items = []
+    for name in ("b", "a2", "a1", "a3"):
+        pod = {"metadata": {"name": f"node-{name}", "namespace": "d"}, "spec": {"nodeName": "node-b"}}
+        items.append({"apiVersion": "v1", "kind": "Pod", **pod})
+        items.append({"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{name}"}})
+    text = make_client(json.dumps({"kind": "List", "apiVersion": "v1", "items": items})).get("/ui/search?q=node-a").text
+    assert re.findall(r'href="/ui/(?:pods/d|nodes)/node-(a\d)"', text) == ["a1", "a2", "a3", "a1", "a2", "a3"]
+
+
+def test_a_page_that_cannot_be_made_is_an_error_with_a_page(
+    demo_source: RecordedSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code of plugins may raise anything. Its text may be secret, and is only logged, by the server."""
+
+    def fail(_: str) -> None:
+        raise KeyError("secret")
+
+    monkeypatch.setattr(demo_source, "explain", fail)
+    client = TestClient(make_app(demo_source), raise_server_exceptions=False)
+    response = client.get("/ui/pods/shop/api-7f4b-g3ypl")
+    assert (response.status_code, response.headers["content-type"]) == (500, "text/html; charset=utf-8")
+    assert "<p>Internal error: KeyError. The log of this process has the details.</p>" in response.text
+    assert "secret" not in response.text
+
+
 @pytest.mark.parametrize(
     ("text", "address"),
     [
