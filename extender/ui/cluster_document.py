@@ -22,7 +22,8 @@ _MAX_LABEL_KEYS: Final = 12
 _MAX_LABEL_VALUES: Final = 40
 _FIRST_RESOURCES: Final = ("cpu", "memory", "pods")
 _NO_TAINT: Final = "no taint"
-_NO_VALUE: Final = "no such label"
+NO_VALUE: Final = "no such label"
+"""The group of the nodes without a label. The value of a label has no space."""
 
 _Amounts: TypeAlias = dict[str, tuple[IntArray, IntArray]]
 """The requested and allocatable amounts of each node, by resource."""
@@ -84,7 +85,7 @@ def make_groups(nodes: Sequence[Node]) -> dict[str, dict[str, Any]]:
     """Return the groupings by label key and by taints; zones come first."""
     node_labels = [node.metadata.labels for node in nodes]
     groups = {
-        key: _make_group([labels.get(key, _NO_VALUE) for labels in node_labels])
+        key: _make_group([labels.get(key, NO_VALUE) for labels in node_labels])
         for key in _select_label_keys(node_labels)
     }
     groups[TAINTS_KEY] = _make_group(

@@ -19,7 +19,7 @@ from extender.basics.visible_text import make_value_visible
 from extender.config.errors import ConfigError
 from extender.planning.scenario import ScenarioError
 from extender.planning.what_if_report import make_what_if_values
-from extender.ui.cluster_document import TAINTS_KEY, make_groups
+from extender.ui.cluster_document import NO_VALUE, TAINTS_KEY, make_groups
 from extender.ui.json_response import make_json_response
 from extender.ui.page_source import PageSource
 from extender.ui.what_if.answer_view import make_answer_view
@@ -142,7 +142,12 @@ class WhatIfPage:
     def _list_suggestions(self) -> Mapping[str, Sequence[str]]:
         snapshot = self.source.get_snapshot()
         groups = make_groups(snapshot.nodes)
-        labels = [f"{key}={value}" for key, group in groups.items() if key != TAINTS_KEY for value in group["values"]]
+        labels = [
+            f"{key}={value}"
+            for key, group in groups.items()
+            for value in group["values"]
+            if key != TAINTS_KEY and value != NO_VALUE
+        ]
         deployments = {
             key: owner.name
             for key, replica_set in snapshot.objects(ReplicaSet).items()

@@ -80,6 +80,8 @@ def test_without_a_question_the_page_has_only_the_form(client: TestClient) -> No
     assert '<option value="replicaset/shop/api-7f4b">' in page.text
     assert '<option value="topology.kubernetes.io/zone=eu-1a">' in page.text
     assert "Answer</h2>" not in page.text
+    assert '<option value="example.com/pool=gpu">' in page.text
+    assert "no such label" not in page.text
 
 
 @pytest.mark.parametrize(
