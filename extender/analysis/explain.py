@@ -236,7 +236,7 @@ class PodExplainer:
         pod = group[0]
         profile = self._profiles[pod.spec.scheduler_name]
         if pod.spec.node_name:
-            assigned_pod = self.cache.assigned_pods[pod.metadata.uid or pod.key]
+            assigned_pod = self.cache.assigned_pods[pod.uid_or_key]
             report = report_assigned_pod(assigned_pod, self.cache.snapshot(), profile, self._runtime)
         else:
             report = report_pod(pod, self.cache, profile, self._runtime, self._pod_group_simulator)

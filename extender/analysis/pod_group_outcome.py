@@ -223,7 +223,7 @@ class PodGroupSimulator:
         if root not in self._decisions:
             self._decisions[root] = self._schedule_group(key, profile)
         uids, decision = self._decisions[root]
-        uid = pod.metadata.uid or pod.key
+        uid = pod.uid_or_key
         if uid not in uids:
             return None
         tree = self._describe_tree(root, decision)

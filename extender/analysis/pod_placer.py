@@ -115,7 +115,7 @@ class PodPlacer:
             KeyError: no such pod is placed.
         """
         for index, (attempt, cycle_state) in enumerate(self._placed):
-            if (attempt.pod.metadata.uid or attempt.pod.key) == uid:
+            if attempt.pod.uid_or_key == uid:
                 del self._placed[index]
                 self._unreserve(attempt, cycle_state)
                 return attempt.pod

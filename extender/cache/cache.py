@@ -214,7 +214,7 @@ class Cache:
 
     def add_or_update_pod(self, pod: Pod) -> None:
         """Add or update a pod from the API server. A pod that was assumed is confirmed if it has a node."""
-        uid = pod.metadata.uid or pod.key
+        uid = pod.uid_or_key
         if pod.status.phase in _TERMINAL_PHASES:
             self.remove_pod(uid)
             return
@@ -259,7 +259,7 @@ class Cache:
 
         Source: pkg/scheduler/schedule_one.go, Scheduler.assume (1.36).
         """
-        uid = pod.metadata.uid or pod.key
+        uid = pod.uid_or_key
         if uid in self._assigned:
             raise AssumeError(f"pod {pod.key} (uid {uid}) is on {self._assigned[uid].node_name} already")
         assigned_pod = make_assigned_pod_info(pod, self._tables.signatures.get_signature(pod), node_name, assumed=True)
@@ -277,7 +277,7 @@ class Cache:
 
         Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.ForgetPod (1.36).
         """
-        uid = pod.metadata.uid or pod.key
+        uid = pod.uid_or_key
         if uid not in self._assumed:
             return
         pending_pod = self._assumed.pop(uid)
@@ -292,7 +292,7 @@ class Cache:
         Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPluginsWithNominatedPods;
         pkg/scheduler/backend/queue/nominator.go, nominator.addNominatedPodUnlocked (1.36).
         """
-        uid = pod.metadata.uid or pod.key
+        uid = pod.uid_or_key
         old_node_name = self._nominated_nodes.pop(uid, "")
         if not node_name and not old_node_name:
             return

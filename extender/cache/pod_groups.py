@@ -85,7 +85,7 @@ class PodGroupTable:
         """Add the pending *pod* to its group, if it has one."""
         key = get_pod_group_key(pod)
         if key is not None:
-            self._groups.get_writable(key, PodGroupMembers).pending[pod.metadata.uid or pod.key] = pod
+            self._groups.get_writable(key, PodGroupMembers).pending[pod.uid_or_key] = pod
 
     def add_assigned(self, pod: AssignedPodInfo) -> None:
         """Add the assigned *pod* to its group, if it has one. The group no longer has the pod as pending."""
@@ -100,7 +100,7 @@ class PodGroupTable:
         key = get_pod_group_key(pod)
         if key is None:
             return
-        uid = pod.metadata.uid or pod.key
+        uid = pod.uid_or_key
         members = self._groups.get_writable(key, PodGroupMembers)
         members.pending.pop(uid, None)
         members.assigned.pop(uid, None)

@@ -79,7 +79,7 @@ class PodInfo(_PodWithSignature):
     @property
     def uid(self) -> str:
         """The pod's uid; `namespace/name` if the object has none."""
-        return self.pod.metadata.uid or self.pod.key
+        return self.pod.uid_or_key
 
     @property
     def spec(self) -> PodSpec:
@@ -96,7 +96,7 @@ def make_assigned_pod_info(
     spec = signature.spec if group is None else replace(signature.spec, scheduling_group=group)
     deduplicated_pod = replace(pod, spec=spec)
     terminating = meta.deletion_timestamp is not None
-    return AssignedPodInfo(deduplicated_pod, signature, meta.uid or pod.key, node_name, terminating, assumed)
+    return AssignedPodInfo(deduplicated_pod, signature, pod.uid_or_key, node_name, terminating, assumed)
 
 
 def sum_requests(pods: Iterable[AssignedPodInfo], resource: str) -> int:

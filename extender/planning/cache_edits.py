@@ -57,13 +57,13 @@ class CacheEdits:
 
     def remove_pending_pod(self, pod: Pod) -> None:
         """Remove a pod without a node."""
-        self._cache.remove_pod(pod.metadata.uid or pod.key)
+        self._cache.remove_pod(pod.uid_or_key)
         self._undo_steps.append(lambda: self._cache.add_or_update_pod(pod))
 
     def add_pod(self, pod: Pod) -> None:
         """Add a pod with a new uid, on a node or pending."""
         self._cache.add_or_update_pod(pod)
-        self._undo_steps.append(lambda: self._cache.remove_pod(pod.metadata.uid or pod.key))
+        self._undo_steps.append(lambda: self._cache.remove_pod(pod.uid_or_key))
 
     def put_object(self, obj: KubernetesObject, old_object: KubernetesObject | None = None) -> None:
         """Add *obj*, or replace *old_object* by it."""

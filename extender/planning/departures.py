@@ -62,7 +62,7 @@ def make_replacement(pod: Pod) -> Pod:
     Its claims have the same names as the claims of *pod*; see `release_claims`.
     """
     status = PodStatus(phase="Pending", resource_claim_statuses=pod.status.resource_claim_statuses)
-    return make_pending_pod(pod, pod.metadata.name, f"replacement-of/{pod.metadata.uid or pod.key}", status)
+    return make_pending_pod(pod, pod.metadata.name, f"replacement-of/{pod.uid_or_key}", status)
 
 
 _BINDING_ANNOTATIONS: Final = frozenset((BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE))

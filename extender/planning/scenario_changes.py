@@ -190,7 +190,7 @@ def _scale_workloads(
         for pending_pod in changes.surplus_pending:
             removals.scaled_down.append(pending_pod.key)
             edits.remove_pending_pod(pending_pod)
-            deleted_uids.add(pending_pod.metadata.uid or pending_pod.key)
+            deleted_uids.add(pending_pod.uid_or_key)
     return created_pods, frozenset(deleted_uids)
 
 

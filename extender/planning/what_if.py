@@ -169,9 +169,9 @@ class _ScenarioRun:
 
     def start(self, pending: Sequence[Pod]) -> Iterator[None]:
         """Apply the changes of the scenario in steps, and queue the pods to place."""
-        self._recorded_pending_uids = frozenset(map(_get_uid, pending))
+        self._recorded_pending_uids = frozenset(pod.uid_or_key for pod in pending)
         created_pods, deleted_uids = yield from apply_scenario(self.scenario, self.cache, self.edits, self.removals)
-        self._queue = [pod for pod in pending if _get_uid(pod) not in deleted_uids]
+        self._queue = [pod for pod in pending if pod.uid_or_key not in deleted_uids]
         self._add_to_queue(self.removals.take_replacements())
         self._add_to_queue(created_pods)
         yield from self._evict_drained_pods()
@@ -183,7 +183,7 @@ class _ScenarioRun:
 
     def was_attempted(self, pod: Pod) -> bool:
         """Return whether *pod* is placed, or waits after an attempt."""
-        return _get_uid(pod) in self._moved or _get_uid(pod) in self._waiting
+        return pod.uid_or_key in self._moved or pod.uid_or_key in self._waiting
 
     def _add_to_queue(self, pods: Sequence[Pod]) -> None:
         self.new_pods += pods
@@ -211,30 +211,30 @@ class _ScenarioRun:
             if not self._queue:
                 break
         for attempt in self.placer.time_out_permits().values():
-            del self._moved[_get_uid(attempt.pod)]
-            self._waiting[_get_uid(attempt.pod)] = attempt
+            del self._moved[attempt.pod.uid_or_key]
+            self._waiting[attempt.pod.uid_or_key] = attempt
 
     def _sort(self, pods: Sequence[Pod]) -> list[Pod]:
         known = [pod for pod in pods if pod.spec.scheduler_name in self.profiles]
         for pod in pods:
             if pod.spec.scheduler_name not in self.profiles:
                 reason = f'waits for scheduler "{pod.spec.scheduler_name}", which has no profile'
-                self._waiting[_get_uid(pod)] = Attempt(pod, reasons=(reason,), message=reason)
+                self._waiting[pod.uid_or_key] = Attempt(pod, reasons=(reason,), message=reason)
         return sort_by_queue_order(known, self.cache, self.profiles)
 
     def _place(self, pod: Pod) -> None:
-        self._waiting.pop(_get_uid(pod), None)
+        self._waiting.pop(pod.uid_or_key, None)
         attempt = self.placer.place(pod)
         if not attempt.node and self.scenario.preempt and (candidate := find_preemption(attempt)) is not None:
             self._preempt(pod, candidate)
             nominated = replace(pod, status=replace(pod.status, nominated_node_name=candidate.node_name))
             attempt = self.placer.place(nominated)
         if attempt.node:
-            self._moved[_get_uid(pod)] = attempt
+            self._moved[pod.uid_or_key] = attempt
             self._placements += 1
-            self.removals.count_placed(_get_uid(pod), self.cache.assigned_pods[_get_uid(pod)].signature)
+            self.removals.count_placed(pod.uid_or_key, self.cache.assigned_pods[pod.uid_or_key].signature)
         else:
-            self._waiting[_get_uid(pod)] = attempt
+            self._waiting[pod.uid_or_key] = attempt
 
     def _preempt(self, pod: Pod, candidate: Candidate) -> None:
         """Evict the victims of *candidate*, and queue their replacements."""
@@ -289,7 +289,3 @@ def find_preemption(attempt: Attempt) -> Candidate | None:
 def _may_fit_after_placement(attempt: Attempt) -> bool:
     """Return whether the pod of a failed attempt has rules about other pods, so that another pod may let it fit."""
     return attempt.failure is not None and bool(attempt.failure.rejectors & _RULES_ABOUT_PODS)
-
-
-def _get_uid(pod: Pod) -> str:
-    return pod.metadata.uid or pod.key

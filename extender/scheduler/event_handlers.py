@@ -263,7 +263,7 @@ class ClusterEventDispatcher:
             self._notify_nomination_removed(old)
 
     def _delete_pod(self, pod: Pod) -> None:
-        uid = pod.metadata.uid or pod.key
+        uid = pod.uid_or_key
         if pod.spec.node_name:
             self._cache.remove_pod(uid)
             self._handler.on_cluster_event(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, pod, None))

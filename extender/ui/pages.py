@@ -172,7 +172,7 @@ class Pages:
         """Show one pod: why it waits, or why it is on its node; with *node* also all results of that node."""
         pod, report = self._source.explain(f"{namespace}/{name}")
         pages = self._scheduler_pages
-        attempts = [] if pages is None else pages.list_attempt_rows(pod.metadata.uid or pod.key)
+        attempts = [] if pages is None else pages.list_attempt_rows(pod.uid_or_key)
         view, group_key = make_pod_view(report, pod, unfold=unfold, node=node.strip()), get_pod_group_key(pod)
         return self.render("pod.html", view=view, attempts=attempts, group_key=group_key)
 

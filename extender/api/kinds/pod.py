@@ -202,6 +202,11 @@ class Pod(KubernetesObject, frozen=True, kw_only=True):
         return f"{self.metadata.namespace}/{self.metadata.name}"
 
     @property
+    def uid_or_key(self) -> str:
+        """The uid of the pod; its key if it has none, such as a pod in a file."""
+        return self.metadata.uid or self.key
+
+    @property
     def existing_claim_names(self) -> list[str]:
         """The names of the pod's resource claims, without claims of templates that are not created yet."""
         names = [claim.resource_claim_name for claim in self.spec.resource_claims]

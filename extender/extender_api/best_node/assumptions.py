@@ -110,7 +110,7 @@ class Assumptions:
 
         *assumed_pod* counts on the node (see `binding_cycle.make_assumed_pod`).
         """
-        uid = _get_uid(pod)
+        uid = pod.uid_or_key
         self._count_event("chosen")
         self.supersede(uid)
         pending_pod = self._cache.pending_pods.get(uid)
@@ -146,11 +146,11 @@ class Assumptions:
         """Expire overdue assumptions, and end that of *pod*, about which there is a new request."""
         if self._assumptions:
             self._expire(asyncio.get_running_loop().time())
-            self.supersede(_get_uid(pod))
+            self.supersede(pod.uid_or_key)
 
     def on_pod_change(self, pod: Pod) -> None:
         """Update or end the assumption of *pod* after the watch showed a change and the cache was updated."""
-        assumption = self._assumptions.get(_get_uid(pod))
+        assumption = self._assumptions.get(pod.uid_or_key)
         if assumption is None:
             return
         if not self._cache.is_assumed(assumption.uid):
@@ -173,7 +173,7 @@ class Assumptions:
         """End the assumption of *pod* after the watch showed its deletion and the cache was updated."""
         self.on_pod_change(pod)
         if not pod.spec.node_name:  # no scheduler asks about a pod on a node
-            self._deleted_uids[_get_uid(pod)] = None
+            self._deleted_uids[pod.uid_or_key] = None
             if len(self._deleted_uids) > MAX_DELETED_PODS:
                 self._deleted_uids.popitem(last=False)
 
@@ -207,7 +207,3 @@ class Assumptions:
         if self._assumptions:
             now, deadline = loop.time(), next(iter(self._assumptions.values())).deadline
             self._timer = loop.call_at(deadline if deadline > now else now + _RETRY_SECONDS, self._on_timer)
-
-
-def _get_uid(pod: Pod) -> str:
-    return pod.metadata.uid or pod.key

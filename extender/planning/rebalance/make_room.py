@@ -54,8 +54,8 @@ def make_room(
         progress: the callback after each node of a search.
     """
     limits = limits or SearchLimits()
-    uids = {pod.metadata.uid or pod.key for pod in pods}
-    targets = [pod for pod in simulator.waiting if (pod.metadata.uid or pod.key) in uids]
+    uids = {pod.uid_or_key for pod in pods}
+    targets = [pod for pod in simulator.waiting if pod.uid_or_key in uids]
     placed_before = tuple(simulator.settle())
     steps: list[Step] = []
     unplaced: list[tuple[str, str]] = []

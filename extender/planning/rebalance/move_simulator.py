@@ -186,7 +186,7 @@ class MoveSimulator:
         """Remove *pod* from its node, count it against no budget, and return the pod that would replace it."""
         replacement, edits = make_replacement(pod.pod), self._start_edits()
         edits.remove_pod(pod)
-        uid = pod.pod.metadata.uid or pod.key
+        uid = pod.pod.uid_or_key
         self._replaced_uids.add(uid)
         self._undo_steps.append(lambda: self._replaced_uids.discard(uid))
         release_claims(pod.pod, replacement.metadata.uid, self.cache, edits)
@@ -226,7 +226,7 @@ class MoveSimulator:
 
     def is_placed(self, pod: Pod) -> bool:
         """Return whether *pod* has a node."""
-        return (pod.metadata.uid or pod.key) in self.cache.assigned_pods
+        return pod.uid_or_key in self.cache.assigned_pods
 
     def prove(self, changes: Sequence[Change]) -> Proof:
         """Make *changes* one after another, trying all waiting pods after each. The changes are not undone."""
@@ -261,11 +261,7 @@ class MoveSimulator:
 
     def _list_waiting(self) -> list[Pod]:
         """Return the waiting pods without a node. A pod that was placed and evicted since does not wait any more."""
-        return [
-            pod
-            for pod in self.waiting
-            if not self.is_placed(pod) and (pod.metadata.uid or pod.key) not in self._replaced_uids
-        ]
+        return [pod for pod in self.waiting if not self.is_placed(pod) and pod.uid_or_key not in self._replaced_uids]
 
     def _place_all(
         self, pods: Sequence[Pod], watched_pod: Pod | None = None
@@ -307,7 +303,7 @@ class MoveSimulator:
         if isinstance(decision, ScheduleFailure):
             return make_failed_attempt(pod, decision), ()
         nodes = self._list_best_nodes(decision)
-        uid = pod.metadata.uid or pod.key
+        uid = pod.uid_or_key
         nominated_node = self.cache.find_nominated_node(uid)
         is_new = uid not in self.cache.pending_pods
         attempt = placer.assume(pod, decision)
@@ -315,7 +311,7 @@ class MoveSimulator:
         return attempt, nodes
 
     def _undo_placement(self, placer: PodPlacer, pod: Pod, nominated_node: str, *, is_new: bool) -> None:
-        uid = pod.metadata.uid or pod.key
+        uid = pod.uid_or_key
         if uid in self.cache.assigned_pods:
             placer.unassign(uid)
         # A pod that was evicted after its placement is no longer assumed, so it is still on its node.

@@ -59,7 +59,7 @@ def find_nodes_with_shared_claims(state_data: StateData, nodes: NodeView) -> lis
     """
     shared_claim_nodes: list[tuple[BoolArray, Reason]] = []
     remaining: BoolArray = np.ones(len(nodes), dtype=np.bool_)
-    uid = state_data.pod.metadata.uid or state_data.pod.key
+    uid = state_data.pod.uid_or_key
     for claim, selector in zip(state_data.claims, state_data.node_selectors, strict=True):
         uids_by_row = (
             nodes.snapshot.node_allocatable_claim_users(claim.key) if claim.status.allocation is not None else {}

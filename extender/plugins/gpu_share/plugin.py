@@ -379,7 +379,7 @@ class GpuShare:
         if state.workload_tables is not None:
             device_scores = state.workload_tables.score_devices(devices, request, state.cpu)[0]
         elif self._policy == RANDOM:
-            uid = pod.metadata.uid or pod.key
+            uid = pod.uid_or_key
             device_scores = hash_nodes(np.arange(len(free)), crc32(f"{self._args.seed}/{uid}/gpu".encode()))
         else:
             device_scores = -free
