@@ -55,6 +55,9 @@ class EventHandler:
         for event in events:
             self.on_cluster_event(event)
 
+    def on_assumed_pod_update(self, pod: Pod, events: list[ClusterEvent]) -> None:
+        """Handle the *events* of a changed pod that is assumed."""
+
     def on_assumed_pod_delete(self, assumed_pod: AssignedPodInfo) -> None:
         """Handle an assumed pod that is terminating or deleted, although the watch has not shown its binding yet.
 
@@ -252,6 +255,7 @@ class ClusterEventDispatcher:
     def _update_pending_pod(self, old: Pod, new: Pod) -> None:
         self._cache.add_or_update_pod(new)
         if self._cache.is_assumed(new.metadata.uid):
+            self._handler.on_assumed_pod_update(new, find_pod_events(old, new, self._gates))
             if new.metadata.deletion_timestamp and not old.metadata.deletion_timestamp:
                 self._handler.on_assumed_pod_delete(self._cache.assigned_pods[new.metadata.uid])
             return

@@ -361,6 +361,11 @@ class Scheduler(EventHandler):
         with self._context.metrics.time_event_handling("AssignedPodUpdate"):
             super().on_assigned_pod_update(events)
 
+    def on_assumed_pod_update(self, pod: Pod, events: list[ClusterEvent]) -> None:
+        """Measure the update of an assumed pod, which changes nothing in the queue."""
+        with self._time_pod_event(pod, ActionType.UPDATE, *(event.action for event in events)):
+            pass
+
     def on_assumed_pod_delete(self, assumed_pod: AssignedPodInfo) -> None:
         """Stop the binding of an assumed pod that is terminating or deleted, and requeue pods that may fit without it.
 

@@ -51,6 +51,21 @@ def test_the_deletion_of_an_assumed_pod_is_measured_once() -> None:
     assert list_measured_events(harness) == {"UnscheduledPodDelete": 1}
 
 
+@pytest.mark.parametrize(
+    ("release", "resource"), [(RELEASE_1_36, "UnschedulablePod"), (RELEASE_1_37, "UnscheduledPod")]
+)
+def test_an_update_of_an_assumed_pod_is_measured(release: Release, resource: str) -> None:
+    """Such as the nomination that is written before a long PreBind.
+
+    Source: pkg/scheduler/eventhandlers.go, Scheduler.updatePodInSchedulingQueue (1.36, 1.37).
+    """
+    pod, nominated = make_pod("web"), make_pod("web", status={"nominatedNodeName": "n1"})
+    harness = SchedulerHarness(make_node("n1"), pod, gates=FeatureGates(release=release))
+    harness.cache.assume(pod, "n1")
+    harness.dispatcher.on_update(pod, nominated)
+    assert list_measured_events(harness) == {f"{resource}Update": 1}
+
+
 def test_a_lost_nomination_is_measured_with_the_update_or_the_deletion_of_the_pod() -> None:
     """Source: pkg/scheduler/eventhandlers.go, Scheduler.updatePodInSchedulingQueue (1.37)."""
     nominated, pod = make_pod("web", status={"nominatedNodeName": "n1"}), make_pod("web")
