@@ -20,6 +20,9 @@ T = TypeVar("T")
 _CONTAINER_TYPES: Final = (inspect.StructType, inspect.DictType, inspect.VarTupleType, inspect.ListType)
 
 _MESSAGE_AND_PATH: Final = re.compile(r"(?P<message>.*) - at (?:`key` in )?`\$(?P<path>.*?)`", re.DOTALL)
+_TRAILING_CHARACTERS_ERROR: Final = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
+"""msgspec's error. The number is the position that follows the first trailing byte."""
+
 _DEPTH_ERROR: Final = "nested too deeply"
 
 _COUNTED_BYTES: Final = 64 << 10
@@ -143,6 +146,23 @@ def _replace_deep_values(data: bytes) -> bytes:
             else:
                 segment_start = start + index + 1
     return b"".join((*parts, data[segment_start:]))
+
+
+def find_document_end(data: bytes | memoryview) -> int:
+    """Return the end of the first JSON document in *data*, and of the white space after it. Other bytes may follow.
+
+    Raises:
+        msgspec.DecodeError: the first document is malformed.
+        RecursionError: it is nested too deeply.
+    """
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except msgspec.DecodeError as error:
+        match = _TRAILING_CHARACTERS_ERROR.fullmatch(str(error))
+        if match is None:
+            raise
+        return int(match[1]) - 1
+    return len(data)
 
 
 def has_more_values(data: bytes, limit: int) -> bool:

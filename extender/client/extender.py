@@ -3,14 +3,13 @@
 Responses are validated without the state of the cluster; `scheduler` applies them.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from extender.api.codec import DecodeError, decode, has_more_values, replace_lone_surrogates
+from extender.api.codec import DecodeError, decode, find_document_end, has_more_values, replace_lone_surrogates
 from extender.api.extender_v1 import (
     RAW_NULL,
     BindingArgs,
@@ -31,9 +30,6 @@ T = TypeVar("T")
 
 RawObjectGetter = Callable[[KubernetesObject], msgspec.Raw]
 """Returns an object as raw JSON (`cache.raw_objects.RawObjectCache.get`)."""
-
-_TRAILING_CHARACTERS_ERROR = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
-
 
 MAX_ITEMS: Final = 100_000
 """The maximum number of scores or nodes in a response: those of the largest cluster, each several times."""
@@ -307,12 +303,9 @@ def _extract_first_document(body: bytes) -> bytes:
     Source: pkg/scheduler/extender.go, HTTPExtender.send (1.36).
     """
     try:
-        msgspec.json.decode(body, type=msgspec.Raw)
-    except (msgspec.DecodeError, RecursionError) as error:
-        match = _TRAILING_CHARACTERS_ERROR.fullmatch(str(error))
-        if match is not None:
-            return body[: int(match[1]) - 1]
-    return body
+        return body[: find_document_end(body)]
+    except (msgspec.DecodeError, RecursionError):
+        return body
 
 
 def _decode_fields(body: bytes) -> Mapping[str, msgspec.Raw]:

@@ -11,13 +11,11 @@ import msgspec
 from extender.analysis.input.input_errors import InputErrorLine, SourceLocation, UnreadableError
 from extender.analysis.input.yaml_documents import LocatedMapping, make_document_limit_error, read_yaml_documents
 from extender.answers.schema_version import MAJOR_VERSION, is_readable
+from extender.api.codec import find_document_end
 from extender.basics.input_limits import MAX_DOCUMENTS
 from extender.config.model import KIND as CONFIG_KIND
 
 _NULL: Final = msgspec.Raw(b"null")
-_TRAILING_CHARACTERS: Final = re.compile(
-    r"trailing characters \(byte (\d+)\)"
-)  # the group is the position that follows the first trailing byte
 # Only YAML allows an unquoted word after the first brace or bracket.
 _JSON_START: Final = re.compile(rb'\s*[{\[]\s*(?:["{}\[\]]|\Z)', re.DOTALL)
 _MAX_LISTS: Final = 100_000  # limits nested YAML aliases, whose expansion could exhaust the memory
@@ -149,15 +147,11 @@ def _find_document_end(remaining: memoryview, data: bytes, source: str) -> int:
         UnreadableError: the document is malformed, nested too deeply, or truncated.
     """
     try:
-        msgspec.json.decode(remaining, type=msgspec.Raw)
+        return find_document_end(remaining)
     except RecursionError as error:
         raise UnreadableError(source, "is nested more deeply than any Kubernetes object") from error
     except msgspec.DecodeError as error:
-        trailing_match = _TRAILING_CHARACTERS.search(str(error))
-        if trailing_match is None:
-            raise _make_json_error(remaining, data, source, str(error)) from error
-        return int(trailing_match[1]) - 1
-    return len(remaining)
+        raise _make_json_error(remaining, data, source, str(error)) from error
 
 
 def _make_json_error(remaining: memoryview, data: bytes, source: str, message: str) -> UnreadableError:

@@ -254,3 +254,14 @@ def test_deep_values_that_do_not_end_are_an_error() -> None:
     for data in (b"[" * 2_000, b"[" * 2_000 + b"]" * 3_000, b"]" * 2_000):
         with pytest.raises(DecodeError):
             codec.decode_deeply_nested(data, list[Any])
+
+
+@pytest.mark.parametrize(("space", "rest"), [(b"", b""), (b" \n", b""), (b"\n", b"{}"), (b"", b"---"), (b"", b"\xff")])
+def test_the_first_document_ends_before_other_bytes_than_white_space(space: bytes, rest: bytes) -> None:
+    document = b' {"a":"}"}' + space
+    assert codec.find_document_end(memoryview(document + rest)) == len(document)
+
+
+def test_a_malformed_first_document_has_no_end() -> None:
+    with pytest.raises(msgspec.DecodeError, match="truncated"):
+        codec.find_document_end(b'{"a":')
