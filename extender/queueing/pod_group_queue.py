@@ -125,6 +125,7 @@ class PodGroupQueue(SchedulingQueue):
         self._pending: _Members = {}
         self._group_keys: dict[str, str] = {}  # by key of a member that is in a group, incomplete or pending
         self._last_popped_key = ""
+        self._events_of_attempt: tuple[ClusterEvent, ...] | None = None  # since the last pop, for a group that failed
 
     # -- read
 
@@ -273,7 +274,7 @@ class PodGroupQueue(SchedulingQueue):
         """Pop the next entity, whose pods are then in flight; return None if none can be popped."""
         entity = super().pop()
         if entity is not None:
-            self._last_popped_key = entity.key
+            self._last_popped_key, self._events_of_attempt = entity.key, None
             for pod in entity.pods:
                 self._group_keys.pop(pod.key, None)
         return entity
@@ -284,6 +285,8 @@ class PodGroupQueue(SchedulingQueue):
             self._last_popped_key = ""
             super().add_unschedulable_if_not_present(pod, now)
             return
+        if self._events_of_attempt is None:  # all members were popped at the same time
+            self._events_of_attempt = tuple(self.in_flight_events.get_events_since_pop(pod.uid) or ())
         self.in_flight_events.done(pod.uid)
         if self.get_pod(pod.key) is None:
             pod.count_failure(is_rejected=bool(pod.rejector_plugins))
@@ -316,6 +319,9 @@ class PodGroupQueue(SchedulingQueue):
             entity.backoff_size = len(entity.members)
             if self._queues.backoff_q.is_pod_backing_off(entity, now):
                 self._queues.move_to_backoff_q(entity, SCHEDULE_ATTEMPT_FAILURE)
+                events = self._events_of_attempt or ()
+                if entity.gating_plugin and any(self._queues.get_strategy(entity, event) for event in events):
+                    entity.event_while_gated = SCHEDULE_ATTEMPT_FAILURE
                 return
         self._queues.move_to_active_q(entity, SCHEDULE_ATTEMPT_FAILURE, now)
 

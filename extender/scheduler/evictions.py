@@ -41,6 +41,9 @@ kube-scheduler retries it after an event, or after five minutes.
 _CANCELLATION_SECONDS, _POLL_SECONDS = 10.0, 0.01
 """Longest wait for the end of cancelled bindings, and seconds between checks. PreBind may take longer."""
 
+_WATCH_SECONDS = 10.0
+"""Longest wait for the watch to show a deletion that the API server has confirmed."""
+
 EvictionPlan = Candidate | GroupPreemptionPlan
 """The victims to evict, for a pod or for a group."""
 
@@ -286,6 +289,8 @@ async def _evict_all(
         log.exception("preemption for %s failed", preemptor)
     seconds = context.clock.monotonic() - start_time
     await _wait_for_cancelled_bindings(context, cancelled_victims)
+    if deletes_last_victim and result == "success":
+        await _wait_for_watched_deletion(context, victims[-1])
     last_victims.pop(preemptor.uid, None)
     release = context.profiles[preemptor.scheduler_name].release
     if release.measures_evictions:
@@ -309,6 +314,19 @@ async def _wait_for_cancelled_bindings(context: SchedulerContext, victims: Seque
     deadline = context.clock.monotonic() + _CANCELLATION_SECONDS
     assigned_pods = context.cache.assigned_pods
     while any(assigned_pods.get(victim.uid) is victim for victim in victims) and context.clock.monotonic() < deadline:
+        await context.sleep(_POLL_SECONDS)
+
+
+async def _wait_for_watched_deletion(context: SchedulerContext, last_victim: AssignedPodInfo) -> None:
+    """Wait until the watch has shown the deletion of *last_victim*, and so those of the victims deleted before it.
+
+    On a busy machine the watch may lag behind by hundreds of victims. An attempt would then evict them again.
+    """
+    deadline = context.clock.monotonic() + _WATCH_SECONDS
+    assigned_pods = context.cache.assigned_pods
+    while (victim := assigned_pods.get(last_victim.uid)) is not None and not victim.terminating:
+        if context.clock.monotonic() >= deadline:
+            return
         await context.sleep(_POLL_SECONDS)
 
 

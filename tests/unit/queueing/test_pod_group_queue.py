@@ -233,6 +233,23 @@ def test_a_deleted_gated_member_lets_its_group_pass_on_the_next_event() -> None:
     assert names(pop_group(harness)) == "a"
 
 
+@pytest.mark.parametrize(("has_event", "queue"), [(True, "backoff"), (False, "gated")])
+def test_a_group_that_was_gated_is_retried_only_for_an_event_during_its_attempt(has_event: bool, queue: str) -> None:
+    """For example, its victims were deleted during the attempt, so that no later event requeues it."""
+    harness = make_harness(RING)
+    add(harness, "ab")
+    group = pop_group(harness)
+    if has_event:
+        harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 101)
+    harness.gated.update("ab")
+    end_attempt(harness, group, REJECTED, "ab", now=101)
+    assert counts(harness) == {"gated": 2}
+
+    harness.gated.clear()
+    harness.queue.retry_gated_pod("default/a", 101)
+    assert counts(harness) == {queue: 2}
+
+
 def test_a_gated_group_without_members_is_removed() -> None:
     harness = make_harness(RING)
     harness.gated.add("a")

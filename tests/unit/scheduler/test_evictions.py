@@ -300,7 +300,7 @@ def test_an_event_that_a_gated_preemptor_missed_requeues_it_after_the_evictions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The victim takes its grace period to end, so no deletion requeues the preemptor before."""
-    harness, _ = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
+    harness, _ = make_harness(victim := make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
     queues: list[str] = []
     call = harness.api.call
 
@@ -310,6 +310,7 @@ def test_an_event_that_a_gated_preemptor_missed_requeues_it_after_the_evictions(
             return
         harness.dispatcher.on_add(make_node("n2"))
         queues.append(harness.queue_of("high"))
+        harness.dispatcher.on_update(victim, make_pod("low", node="n1", requests={"cpu": "1"}, metadata=TERMINATING))
 
     monkeypatch.setattr(harness.api, "call", add_node_during_eviction)
     harness.attempt()
