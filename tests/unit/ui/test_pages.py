@@ -289,7 +289,7 @@ def test_the_pages_load_nothing_from_other_hosts_and_have_nothing_inline(client:
 def test_text_with_markup_or_invisible_characters_is_shown_as_text(place: str, text: str) -> None:
     """A hundred cases: twenty texts in five fields of a pod."""
     quoted = '"' + text.encode("unicode_escape").decode().replace('"', '\\"').replace("\\x85", "\\N") + '"'
-    node = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: 1, pods: 5}}\n"
+    node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: 1, pods: 5}}\n"
     fields = PLACES[place](quoted)
     meta = "" if fields.startswith("metadata") else "metadata: {name: p, namespace: d, uid: u}\n"
     client = make_client(f"{node}---\napiVersion: v1\nkind: Pod\n{meta}{fields}\n")
