@@ -43,7 +43,7 @@ def split_url(text: str) -> Url:
     if text == "*":
         return Url("", "", "*", "")
     rest, hash_sign, fragment = rest.partition("#")
-    rest, _, query = rest.partition("?")
+    rest, question_mark, query = rest.partition("?")
     is_absolute = bool(scheme) or rest.startswith("/")
     if not is_absolute or _CONTROL_CHARACTER.search(text) or _INVALID_ESCAPE.search(fragment):
         raise _make_error(text)
@@ -53,7 +53,7 @@ def split_url(text: str) -> Url:
     if rest.startswith("//") and (scheme or not rest.startswith("///")):
         authority, slash, path = rest[2:].partition("/")
         user, _, host = authority.rpartition("@")
-        if hash_sign and not slash and "?" not in text:
+        if hash_sign and not (slash or question_mark):  # ParseRequestURI takes the fragment for a part of the host
             raise _make_error(text)
         if not (_USER.fullmatch(user) and _is_host(host)) or _INVALID_ESCAPE.search(user):
             raise _make_error(text)
