@@ -2,6 +2,7 @@
 
 {{- define "extender.validateValues" -}}
 {{- include "extender.validateName" . -}}
+{{- include "extender.validateAddress" . -}}
 {{- range $value, $labels := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels -}}
 {{- range $label := list "app.kubernetes.io/name" "app.kubernetes.io/instance" -}}
 {{- if hasKey ($labels | default dict) $label -}}
@@ -70,6 +71,18 @@
 {{- end -}}
 {{- if and (regexMatch "^[0-9]" $name) (semverCompare "<1.36-0" .Capabilities.KubeVersion.Version) -}}
 {{- fail (printf "fullnameOverride: the Service would have the name %s; before Kubernetes 1.36 it must begin with a letter" $name) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A Service keeps its cluster IP. Helm would fail after it changed other objects, and then neither roll back nor uninstall them. */}}
+{{- define "extender.validateAddress" -}}
+{{- if and .Release.IsUpgrade .Values.service.clusterIP -}}
+{{- $name := include "extender.fullname" . -}}
+{{- $service := lookup "v1" "Service" .Release.Namespace $name | default dict -}}
+{{- $address := dig "spec" "clusterIP" .Values.service.clusterIP $service -}}
+{{- if ne $address .Values.service.clusterIP -}}
+{{- fail (printf "service.clusterIP: the Service %s has the address %s, which cannot be changed to %s; use it, or delete the Service before the upgrade" $name $address .Values.service.clusterIP) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
