@@ -26,8 +26,9 @@ def test_an_absolute_url_or_path_has_these_parts(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "a/b", "1http://a", "http://a b", "http:// ", "http://a:b", "http://a:80:90", "http://a#b", "http://a#b?c", "http://[::1",
-        "http://[::1]x", "http://[a]", "/a%zz", "http://u%zz@a", "http://u s@a/", "/a\n", "/\x7f", "http://a%20b/",
+        "", "a/b", "1http://a", "http://a b", "http:// ", "http://a:b", "http://a:80:90", "http://a#b", "http://a#b?c",
+        "http://[::1", "http://[::1]x", "http://[a]", "/a%zz", "http://u%zz@a", "http://u s@a/", "/a\n", "/\x7f",
+        "http://a%20b/",
     ],
 )  # fmt: skip
 def test_another_text_is_no_url(text: str) -> None:
