@@ -24,6 +24,7 @@ from extender.ui.waiting_view import format_seconds
 SHOWN_PODS: Final = 50
 """The number of pods of a queue, and of attempts, that a page shows."""
 
+_SHOWN_ATTEMPTS_OF_POD: Final = 10
 _GET_TIME: Final = attrgetter("timestamp")
 _MAX_MESSAGE: Final = 200
 _SHOWN_PLUGINS: Final = 3
@@ -209,7 +210,7 @@ class SchedulerPages:
     def list_attempt_rows(self, uid: str) -> list[list[LiveCell]]:
         """Return the rows of the last attempts to schedule a pod, the newest first."""
         attempts = self._view.attempt_history.list_attempts_of_pod(uid)
-        return [make_attempt_row(attempt, with_pod=False) for attempt in attempts]
+        return [make_attempt_row(attempt, with_pod=False) for attempt in attempts[:_SHOWN_ATTEMPTS_OF_POD]]
 
     def _encode(self, document: LiveDocument) -> bytes:
         """Return the event with a document, and with the problems, which are above all pages."""

@@ -258,6 +258,15 @@ def test_the_command_line_is_copied(open_page: OpenPage) -> None:
     assert text == "extender what-if -f docs/examples/demo/cluster.yaml --drain general-a1"
 
 
+def test_the_command_line_of_a_pod_is_copied(open_page: OpenPage) -> None:
+    page = open_page("pods/batch/import", permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == (
+        "extender explain -f docs/examples/demo/cluster.yaml batch/import"
+    )
+
+
 def test_a_question_is_answered_without_javascript(open_page: OpenPage) -> None:
     page = open_page("what-if", java_script_enabled=False)
     page.get_by_label("Lose all nodes with the label").fill("topology.kubernetes.io/zone=eu-1a")

@@ -92,7 +92,7 @@ def test_the_page_of_a_member_leads_to_what_its_gang_lacks(open_page: OpenPage) 
 def test_the_page_of_a_pod_shows_the_attempts_of_this_scheduler(open_page: OpenPage) -> None:
     page = open_page("pods/default/large", **READER_OPTIONS)
     expect(page.get_by_text(re.compile(r"Waits since .* UTC \(Unschedulable\), for \d+ "))).to_be_visible()
-    table = page.get_by_role("region", name="Attempts of this scheduler")
+    table = page.get_by_role("region", name="Last attempts of this scheduler")
     expect(table.get_by_role("row").nth(1)).to_contain_text("unschedulable")
     expect(table).to_contain_text("2 Insufficient cpu")
 

@@ -1,5 +1,6 @@
-// The page What if: draws the cluster before and after the changes, side by side, and copies the command line.
+// The page What if: draws the cluster before and after the changes, side by side.
 
+import "./copy.js";
 import {
   ABSENT, drawCells, drawMark, isMoveKey, layOut, makeHitTest, moveByKey, readColours, readJson, revealCell, showControls,
   showLegend,
@@ -136,26 +137,11 @@ async function showMaps() {
   }).observe(maps);
 }
 
-async function copy(button) {
-  const text = document.getElementById(button.dataset.copy).textContent;
-  try {
-    await navigator.clipboard.writeText(text);
-    button.textContent = "Copied";
-  } catch {
-    getSelection().selectAllChildren(document.getElementById(button.dataset.copy));
-    button.textContent = "Selected: press Ctrl-C";
-  }
-}
-
 /** Leave empty fields out of the address, so that it is short enough to share. */
 function shortenAddress(event) {
   for (const element of event.target.elements) element.disabled = "name" in element && element.name && !element.value;
 }
 
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.hidden = false;
-  button.addEventListener("click", () => void copy(button));
-}
 document.getElementById("question").addEventListener("submit", shortenAddress);
 addEventListener("pageshow", () => {
   for (const element of document.getElementById("question").elements) element.disabled = false;

@@ -258,11 +258,11 @@ def find_links(html: str) -> list[str]:
 
 def list_imports(script: str) -> set[str]:
     """The names of the scripts that a script imports, and of those that these import."""
-    names = set(re.findall(r'from "\./(\w+)\.js"', (STATIC / f"{script}.js").read_text()))
+    names = set(re.findall(r'(?:from|import) "\./(\w+)\.js"', (STATIC / f"{script}.js").read_text()))
     return names.union(*map(list_imports, names))
 
 
-@pytest.mark.parametrize("template", ["cluster", "waiting", "what_if", "queue", "decisions"])
+@pytest.mark.parametrize("template", ["cluster", "waiting", "pod", "what_if", "queue", "decisions"])
 def test_a_browser_learns_at_once_of_all_scripts_of_a_page(template: str) -> None:
     """Otherwise it finds an import only when it has the script that imports it, one round trip after another."""
     text = (STATIC.parent / "templates" / f"{template}.html").read_text()

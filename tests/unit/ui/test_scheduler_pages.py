@@ -111,11 +111,17 @@ def test_the_page_of_a_pod_shows_its_attempts_newest_first() -> None:
         AttemptRecord(3661.0, pod.key, pod.metadata.uid, "error", "", "y" * 300, 0.002, 2)
     )
     page = harness.client.get("/ui/pods/default/large").text
-    assert "Attempts of this scheduler" in page
+    assert "Last attempts of this scheduler" in page
     assert "y" * 300 in page
     assert page.index("01:01:01") < page.index("<td>unschedulable</td>")
+    assert page.index("Every plugin on every node") < page.index("Last attempts of this scheduler")
+    for number in range(3, 20):
+        record = AttemptRecord(9.0, pod.key, pod.metadata.uid, "error", "", "", 0.002, number)
+        harness.context.attempt_history.record(record)
+    page = harness.client.get("/ui/pods/default/large").text
+    assert page.count("<td>error</td>") == 10
     harness.create(make_pod("later"))
-    assert "Attempts of this scheduler" not in harness.client.get("/ui/pods/default/later").text
+    assert "Last attempts of this scheduler" not in harness.client.get("/ui/pods/default/later").text
 
 
 def make_harness() -> SchedulerHarness:
