@@ -219,13 +219,13 @@ def test_pods_are_explained_without_javascript(open_page: OpenPage) -> None:
 def test_the_form_leads_to_an_answer_with_an_address(open_page: OpenPage) -> None:
     page = open_page("nodes/general-a1")
     page.get_by_role("link", name="this node is drained").click()
-    page.wait_for_url("**/ui/what-if?drain=general-a1")
+    page.wait_for_url("**/ui/what-if?drain=general-a1#result")
     page.locator("html[data-ready=true]").wait_for(state="attached")  # the script removes empty fields
     page.get_by_label("Add nodes").fill("2")
     page.get_by_label("like the node").fill("gpu-a1")
     page.get_by_role("button", name="Answer").click()
     page.locator("html[data-ready=true]").wait_for(state="attached")
-    expect(page).to_have_url(re.compile(r"/ui/what-if\?drain=general-a1&add=2&like=gpu-a1$"))
+    expect(page).to_have_url(re.compile(r"/ui/what-if\?drain=general-a1&add=2&like=gpu-a1#result$"))
     expect(page.locator(".state")).to_contain_text("2 pods move")
     command = "extender what-if -f docs/examples/demo/cluster.yaml --drain general-a1 --add 2 --like gpu-a1"
     expect(page.locator("#command")).to_have_text(command)
@@ -265,6 +265,23 @@ def test_the_command_line_of_a_pod_is_copied(open_page: OpenPage) -> None:
     assert page.evaluate("navigator.clipboard.readText()") == (
         "extender explain -f docs/examples/demo/cluster.yaml batch/import"
     )
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_an_answer_is_seen_without_scrolling(open_page: OpenPage, width: int) -> None:
+    """The form alone is higher than the window of a telephone."""
+    page = open_page("nodes/general-a1", viewport={"width": width, "height": 800})
+    page.get_by_role("link", name="this node is drained").click()
+    expect(page.locator(".state")).to_be_in_viewport(ratio=1)
+    page.locator("html[data-ready=true]").wait_for(state="attached")  # the script removes empty fields
+    page.get_by_label("Add nodes").fill("1")
+    page.get_by_label("like the node").fill("gpu-a1")
+    page.get_by_role("button", name="Answer").click()
+    page.wait_for_url("**like=gpu-a1#result")
+    expect(page.locator(".state")).to_be_in_viewport(ratio=1)
+    page.go_back()
+    expect(page.get_by_label("Drain nodes")).to_have_value("general-a1")
+    expect(page.get_by_label("like the node")).to_have_value("")
 
 
 def test_a_question_is_answered_without_javascript(open_page: OpenPage) -> None:

@@ -84,6 +84,21 @@ def test_without_a_question_the_page_has_only_the_form(client: TestClient) -> No
     assert "no such label" not in page.text
 
 
+def test_without_a_question_the_page_has_questions_about_this_cluster(client: TestClient) -> None:
+    page = client.get("/ui/what-if").text
+    addresses = re.findall(r'href="(/ui/what-if\?[^"#]+)#result"', page)
+    assert addresses == [
+        "/ui/what-if?drain=general-a1",
+        "/ui/what-if?lose=topology.kubernetes.io/zone%3Deu-1a",
+        "/ui/what-if?add=1&amp;like=general-a1",
+        "/ui/what-if?preempt=on",
+    ]
+    for address in addresses:
+        answer = client.get(address.replace("&amp;", "&"))
+        assert "Answer</h2>" in answer.text
+        assert "#result" not in answer.text.partition('<div id="result">')[2]
+
+
 @pytest.mark.parametrize(
     ("query", "error"),
     [
