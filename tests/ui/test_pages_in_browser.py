@@ -105,6 +105,14 @@ def test_two_clicks_lead_from_the_first_page_to_the_reason_why_a_pod_waits(open_
     expect(page.locator(".misses")).to_contain_text("wants 500m, but only 400m are free (100m short)")
 
 
+def test_the_list_of_reasons_leads_to_the_pods_with_a_reason(open_page: OpenPage) -> None:
+    page = open_page("waiting")
+    reasons = page.get_by_role("navigation", name="Reasons")
+    assert reasons.inner_text().split("\n")[0].startswith("a node fits now 2")
+    reasons.get_by_role("link", name="not enqueued (SchedulingGates)").click()
+    expect(page.get_by_role("link", name="batch/import")).to_be_in_viewport(ratio=1)
+
+
 CELL_WIDTH = 166
 """The width of a cell: seven of them fill the map of a page with 1,200 pixels."""
 
