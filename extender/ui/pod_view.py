@@ -145,7 +145,7 @@ def _list_gains(best: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[Gain
     return tuple(sorted((gain for gain in gains if gain.weighted), key=lambda gain: -gain.weighted))
 
 
-MAX_NAMES = 12
+MAX_NAMES = 6
 """The number of nodes of a group that the page names before it is unfolded."""
 
 _MAX_NEAR_MISSES = 5

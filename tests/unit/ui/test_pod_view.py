@@ -71,12 +71,12 @@ def test_a_placed_pod_is_compared_with_the_nodes_where_it_could_be(demo_source: 
     assert [node.name for node in view.scores.nodes if node.is_assigned] == ["general-a1"]
 
 
-def test_a_row_names_twelve_nodes_until_it_is_unfolded() -> None:
+def test_a_row_names_six_nodes_until_it_is_unfolded() -> None:
     source = make_source_of_equal_nodes(30)
     folded = make_view(source, "default/large")
-    assert (folded.rows[0].count, len(folded.rows[0].names)) == (30, 12)
+    assert (folded.rows[0].count, len(folded.rows[0].names)) == (30, 6)
     assert len(make_view(source, "default/large", "0").rows[0].names) == 30
-    assert len(make_view(source, "default/large", "1").rows[0].names) == 12
+    assert len(make_view(source, "default/large", "1").rows[0].names) == 6
     assert len(make_view(source, "default/large", "all").rows[0].names) == 30
 
 
