@@ -53,6 +53,8 @@ class Release:
         splits_pod_events: plugins register separately for events of assigned pods and of the waiting pod itself, and a
             pod that requests more causes an event of its own. Otherwise plugins register for the events of all pods.
         requeues_after_claim_deletion: the deletion of an allocated ResourceClaim requeues pods that wait for devices.
+        requeues_after_taint_updates: an update of the taints of a node requeues the pods that were rejected by a plugin
+            that registered for new nodes, but not for this update.
         reevaluates_gated_pods: the periodic flush checks again whether a pod is gated, once in the maximum time.
         unschedulable_queue_name: the name of the queue of unschedulable pods in the dump.
         one_anti_affinity_term_suffices: for the queueing hints of InterPodAffinity, one matching anti-affinity term of
@@ -105,6 +107,7 @@ class Release:
     replaces_namespace_selectors: bool = True
     splits_pod_events: bool = True
     requeues_after_claim_deletion: bool = True
+    requeues_after_taint_updates: bool = False
     reevaluates_gated_pods: bool = True
     one_anti_affinity_term_suffices: bool = True
     reports_missing_deallocation: bool = False

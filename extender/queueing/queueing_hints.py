@@ -34,6 +34,8 @@ Source: pkg/scheduler/framework/types.go, UnrollWildCardResource; pkg/scheduler/
 Scheduler.findNodesThatFitPod (1.36).
 """
 
+_TAINT_UPDATE = ClusterEventWithHint(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
+
 EXTENDER_NAME = "Extender"
 """The plugin name under which rejections by outbound extenders are recorded.
 
@@ -86,6 +88,26 @@ def build_queueing_hint_map(profile: Profile) -> dict[str, tuple[ClusterEventWit
     return {**hint_map, EXTENDER_NAME: (WILDCARD_EVENT,)}
 
 
+def _build_requeueing_map(profile: Profile) -> dict[str, tuple[ClusterEventWithHint, ...]]:
+    """Return the events that requeue the pods that each plugin of *profile* rejected, by plugin name.
+
+    Source: pkg/scheduler/scheduler.go, buildQueueingHintMap (1.36).
+    """
+    hint_map = build_queueing_hint_map(profile)
+    if not profile.release.requeues_after_taint_updates:
+        return hint_map
+    return {
+        name: (*events, _TAINT_UPDATE) if _misses_taint_updates(events) else events for name, events in hint_map.items()
+    }
+
+
+def _misses_taint_updates(events: Iterable[ClusterEventWithHint]) -> bool:
+    actions = [event.action for event in events if event.resource is EventResource.NODE]
+    return any(ActionType.ADD in action for action in actions) and not any(
+        ActionType.UPDATE_NODE_TAINT in action for action in actions
+    )
+
+
 class QueueingHints:
     """The registered events of all plugins, by scheduler name."""
 
@@ -95,7 +117,7 @@ class QueueingHints:
         on_hint: QueueingHintObserver | None = None,
         on_pre_hint: PreQueueingHintObserver | None = None,
     ) -> None:
-        self._hint_maps = {name: build_queueing_hint_map(profile) for name, profile in profiles.items()}
+        self._hint_maps = {name: _build_requeueing_map(profile) for name, profile in profiles.items()}
         self._pre_hints = [
             (plugin, registered_event, registered_event.pre_hint)
             for hint_map in self._hint_maps.values()

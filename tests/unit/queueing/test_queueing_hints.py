@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from extender.app import wiring
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from extender.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from extender.queueing.queued_entities import QueuedPodInfo
 from extender.queueing.queueing_hints import (
@@ -14,7 +17,7 @@ from extender.queueing.queueing_hints import (
     QueueingStrategy,
     build_queueing_hint_map,
 )
-from tests.build import make_pod
+from tests.build import make_node, make_pod
 from tests.unit.cycle.fakes import RejectingFilter, make_profile
 from tests.unit.queueing.builders import NODE_ADD, POD_DELETE, NodeAddPlugin, make_pod_info
 
@@ -36,6 +39,31 @@ def test_plugins_without_registered_events_and_extenders_get_the_wildcard() -> N
     hint_map = build_queueing_hint_map(PROFILE)
     assert [(event.resource, event.action) for event in hint_map["NodeAdd"]] == [(EventResource.NODE, ActionType.ADD)]
     assert hint_map["AnyEvent"] == hint_map[EXTENDER_NAME] == (WILDCARD_EVENT,)
+
+
+@pytest.mark.parametrize(
+    ("release", "name", "is_requeued"),
+    [
+        (RELEASE_1_36, "NodeResourcesFit", True),
+        (RELEASE_1_36, "VolumeBinding", True),
+        (RELEASE_1_36, "SchedulingGates", False),
+        (RELEASE_1_36, "TaintToleration", False),
+        (RELEASE_1_37, "NodeResourcesFit", False),
+    ],
+    ids=["new nodes", "new nodes and more", "no nodes", "a hint for taints", "1.37"],
+)
+def test_in_1_36_a_taint_update_requeues_pods_of_plugins_that_registered_for_new_nodes(
+    release: Release, name: str, *, is_requeued: bool
+) -> None:
+    """TaintToleration registers for this update itself, and its hint sees that the pod does not tolerate the taint.
+
+    Source: pkg/scheduler/scheduler.go, buildQueueingHintMap (1.36).
+    """
+    profile = wiring.build_setup(gates=FeatureGates(release=release)).first_profile
+    old, new = make_node("n"), make_node("n", taints=[{"key": "k", "effect": "NoSchedule"}])
+    event = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT, old, new)
+    strategy = QueueingHints({"default-scheduler": profile}).is_pod_worth_requeuing(make_queued_pod(name), event)
+    assert strategy is (AFTER_BACKOFF if is_requeued else SKIP)
 
 
 @pytest.mark.parametrize(
