@@ -57,6 +57,9 @@ class AssignmentDryRun:
         """
         self._hypothesis, self._profile, self._runtime = Hypothesis(snapshot), profile, runtime
         self._assignments = [self._copy(assignment) for assignment in assignments]
+        self._cacheable_plugins = frozenset(
+            plugin.name for plugin in profile.filter_plugins if isinstance(plugin, CacheableFilter)
+        )
         self._changes: dict[str, tuple[AssignedPodInfo, bool]] = {}
         self._are_changes_reversible = all(
             getattr(plugin, "pod_changes_are_reversible", False)
@@ -152,12 +155,14 @@ class AssignmentDryRun:
         The states are those of *assignment*. Those of the remaining filters do not depend on pods.
         """
         other_plugins = {
-            plugin.name for plugin in self._profile.filter_plugins if not self._is_local(plugin, assignment.pod)
+            plugin.name
+            for plugin in self._profile.filter_plugins
+            if plugin.name not in assignment.skipped_plugins and not self._is_local(plugin, assignment.pod)
         }
         return replace(assignment, skipped_plugins=assignment.skipped_plugins | other_plugins)
 
     def _is_local(self, plugin: Any, pod: PodInfo) -> bool:
-        if not self._runtime.result_cache.enabled or not isinstance(plugin, CacheableFilter):
+        if not self._runtime.result_cache.enabled or plugin.name not in self._cacheable_plugins:
             return False
         try:
             key = self._runtime.runner.get_cache_key(plugin, "Filter", plugin.filter_cache_key, pod)
@@ -225,10 +230,11 @@ class AssignmentDryRun:
                 rejections = self._runtime.runner.filter(plugin, assignment.pod, view, state)
             except PluginError as error:
                 rejections = error.reject_all(1)
+            if not any(nodes[0] for nodes, _ in rejections):
+                continue
             column = FilterColumn(np.zeros(1, dtype=np.bool_))
             column.write(slice(None), rejections)
-            if column.rejected[0]:
-                return FilterResults(np.ones(1, dtype=np.bool_), {plugin.name: column}).get_first_rejection_status(0)
+            return FilterResults(np.ones(1, dtype=np.bool_), {plugin.name: column}).get_first_rejection_status(0)
         return None
 
     def _copy(self, assignment: Assignment) -> Assignment:

@@ -125,6 +125,21 @@ def test_only_the_pods_on_the_node_of_a_victim_are_filtered_if_no_filter_depends
     assert filtered == ["a", "b", "a", "b"], "at the start, and after w was restored"
 
 
+def test_no_cache_key_is_computed_for_a_skipped_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    preparation, checked_plugins = Preparation(make_victim("w", "n1")), set[str]()
+    is_local = AssignmentDryRun._is_local
+
+    def record_and_check(dry_run: AssignmentDryRun, plugin: Any, pod: Any) -> bool:
+        checked_plugins.add(plugin.name)
+        return is_local(dry_run, plugin, pod)
+
+    monkeypatch.setattr(AssignmentDryRun, "_is_local", record_and_check)
+    preparation.dry_run.reprieve_units([PreemptionUnit(1, [preparation.pods["w"]])], Budgets(()))
+    skipped_plugins = preparation.dry_run._assignments[0].skipped_plugins
+    assert "InterPodAffinity" in skipped_plugins
+    assert checked_plugins == {plugin.name for plugin in PROFILE.filter_plugins} - skipped_plugins
+
+
 @pytest.mark.parametrize(
     ("spec", "changes"),
     [(ALONE, ["w True"]), (SPREAD, ["v True", "v False", "w True"])],
