@@ -16,7 +16,7 @@ import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -231,8 +231,7 @@ class PendingRequests:
     connection_limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_REQUESTS))
     _patch_locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
-    @asynccontextmanager
-    async def wait_for_connection(self, method: str, path: str) -> AsyncIterator[None]:
+    def wait_for_connection(self, method: str, path: str) -> AbstractAsyncContextManager[None]:
         """Wait until a request may use a connection. Patches of one object are sent one after the other.
 
         Whenever another write of the object comes first, the API server makes a patch again from the new object. Many
@@ -242,11 +241,10 @@ class PendingRequests:
         Source: apiserver/pkg/registry/generic/registry/store.go, Store.Update;
         apiserver/pkg/storage/etcd3/store.go, store.GuaranteedUpdate (1.37).
         """
-        async with self._take_turn(path) if method == "PATCH" else nullcontext(), self.connection_limit:
-            yield
+        return self._wait_for_turn_and_connection(path) if method == "PATCH" else self.connection_limit
 
     @asynccontextmanager
-    async def _take_turn(self, path: str) -> AsyncIterator[None]:
+    async def _wait_for_turn_and_connection(self, path: str) -> AsyncIterator[None]:
         lock = self._patch_locks.setdefault(path, asyncio.Lock())
         with self.exclude_request() if lock.locked() else nullcontext():
             await lock.acquire()
@@ -254,7 +252,8 @@ class PendingRequests:
             turn.callback(lock.release)
             timer = asyncio.get_running_loop().call_later(_MAX_PATCH_TURN_SECONDS, turn.close)
             try:
-                yield
+                async with self.connection_limit:
+                    yield
             finally:
                 timer.cancel()
 
