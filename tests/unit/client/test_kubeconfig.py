@@ -123,10 +123,10 @@ def test_missing_credentials_are_reported_in_one_line(source: CredentialSource, 
         ("users: [{name: u, user: {client-key: 1}}]", r"users\[0\].user.client-key: want text$"),
         ("{contexts: [], clusters: [], users: []}", "no current-context; set one$"),
         ("{current-context: x, contexts: [], clusters: [], users: []}", 'no context has the name "x"$'),
-        ("{current-context: x, contexts: [{name: x, context: {cluster: y}}]}", "name y"),
+        ("{current-context: x, contexts: [{name: x, context: {cluster: gone}}]}", "name gone"),
         (
-            "{current-context: x, contexts: [{name: x, context: {cluster: y}}], "
-            "clusters: [{name: y, cluster: {server: 'https://z', certificate-authority: missing.crt}}]}",
+            "{current-context: x, contexts: [{name: x, context: {cluster: c}}], "
+            "clusters: [{name: c, cluster: {server: 'https://z', certificate-authority: missing.crt}}]}",
             "missing.crt",
         ),
     ],
