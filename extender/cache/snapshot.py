@@ -103,7 +103,9 @@ class Snapshot:
         """Return the rows that may differ from those at *position*; see `HistoryPosition.find_changed_rows`."""
         key = position, nodes_only
         if key not in self._changed_rows:  # many tables have the same position
-            self._changed_rows[key] = self.position.find_changed_rows(position, nodes_only=nodes_only)
+            rows = self.position.find_changed_rows(position, nodes_only=nodes_only)
+            # The logs also have the rows of nodes that were added after this snapshot.
+            self._changed_rows[key] = None if rows is None else rows[: np.searchsorted(rows, len(self))]
         return self._changed_rows[key]
 
     @property

@@ -62,7 +62,7 @@ class ChangeLog:
         self._blocks = [self._last_block]
 
     def get_rows_since(self, position: int) -> IntArray | None:
-        """Return the distinct rows changed since *position*, int64; None if the log no longer covers them."""
+        """Return the distinct rows changed since *position*, ascending, int64; None if the log no longer has them."""
         start = position - self._first_position
         if start < 0:
             return None
@@ -111,7 +111,7 @@ class HistoryPosition:
     pod_log_position: int
 
     def find_changed_rows(self, other: "HistoryPosition", *, nodes_only: bool = False) -> IntArray | None:
-        """Return the rows that may differ between this position and *other*: distinct, int64.
+        """Return the rows that may differ between this position and *other*: distinct, ascending, int64.
 
         Return None if any row may differ: the histories have nothing in common, or a log is too short. With
         *nodes_only*, changes of pods are ignored.

@@ -113,3 +113,17 @@ def test_the_lowest_priority_is_that_of_the_pods_on_nodes_now() -> None:
     assert cache.snapshot().lowest_priority == -9
     cache.forget(pending)
     assert cache.snapshot().lowest_priority == 0
+
+
+def test_nodes_that_were_added_after_a_snapshot_are_no_changed_rows_of_it() -> None:
+    cache = two_nodes()
+    first = cache.snapshot()
+    cache.add_or_update_pod(make_pod("b", node="m"))
+    second = cache.snapshot()
+    cache.add_or_update_node(make_node("o"))
+    cache.add_or_update_pod(make_pod("c", node="o"))
+
+    assert changed_rows(first, second) == [0]
+    assert changed_rows(second, first) == [0]
+    assert changed_rows(cache.snapshot(), second) == []
+    assert changed_rows(second, cache.snapshot()) == [2]
