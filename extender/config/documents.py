@@ -74,6 +74,19 @@ for _yaml_class in (_Loader, _FastLoader, _Dumper):
     _yaml_class.add_implicit_resolver("tag:yaml.org,2002:float", NUMBER, list("-+0123456789."))
 
 
+def parse_number(text: str) -> float | str:
+    """Return the number in a text that `NUMBER` matches; the text if the number is too large, such as `12e4567`.
+
+    Source: go.yaml.in/yaml/v2, resolve.go, resolve.
+    """
+    number = float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+    return text if math.isinf(number) and "inf" not in text.lower() else number
+
+
+for _loader_class in (_Loader, _FastLoader):
+    _loader_class.add_constructor("tag:yaml.org,2002:float", lambda _, node: parse_number(node.value))
+
+
 def _represent_str(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
     tag = dumper.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
     if not text or tag != _STR_TAG or _QUOTED_TEXT.match(text) or _UNUSUAL_LINE_BREAK.search(text):

@@ -20,7 +20,7 @@ from extender.basics.input_limits import (
     format_size,
     shorten,
 )
-from extender.config.documents import INTEGER, NUMBER, check_tag_directives, limit_events
+from extender.config.documents import INTEGER, NUMBER, check_tag_directives, limit_events, parse_number
 
 _MAX_KEY_LENGTH: Final = 63
 _TAG_PREFIX: Final = "tag:yaml.org,2002:"
@@ -226,4 +226,4 @@ def _parse_plain_scalar(text: str) -> bool | int | float | str | None:
             return int(digits, 8 if is_octal else 0)
         except ValueError:  # such as `0x_`
             return text
-    return float(text.lower().replace(".inf", "inf").replace(".nan", "nan")) if NUMBER.match(text) else text
+    return parse_number(text) if NUMBER.match(text) else text

@@ -260,6 +260,7 @@ SCALARS = {
     "a date stays text": ("2026-03-01", "2026-03-01"),
     "a quoted number stays text": ("'010'", "010"),
     "a tagged number becomes text": ("!!str 5", "5"),
+    "a commit beyond all numbers is text": ("12e4567", "12e4567"),
     "a block keeps its lines": ("|\n      a\n      b", "a\nb\n"),
 }
 
