@@ -35,6 +35,14 @@ def test_the_categories_are_those_of_the_recorded_scenarios() -> None:
     assert set(CATEGORIES) == recorded | GROUP_CATEGORIES | UNRECORDED_CATEGORIES
 
 
+@pytest.mark.parametrize("number", [10, 269, 930, 1109, 1297, 1411])
+def test_pods_that_have_not_started_are_on_one_node(number: int) -> None:
+    """kube-scheduler reads the clock for the start time of such a pod, so that its choice between nodes is random."""
+    pods = [item for item in make_scenario("x", number, "1.37")["items"] if item["kind"] == "Pod"]
+    assigned = [pod for pod in pods if "nodeName" in pod["spec"]]
+    assert len({pod["spec"]["nodeName"] for pod in assigned if "startTime" not in pod["status"]}) == 1
+
+
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_no_two_objects_of_a_kind_have_one_name(category: str) -> None:
     for scenario in make_round(category):

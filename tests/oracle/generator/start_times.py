@@ -21,9 +21,11 @@ def _add_to_a_node(builder: ClusterBuilder) -> None:
     node = builder.pick(builder.nodes)["metadata"]["name"]
     if builder.chance(0.6):
         _add_pods(builder, node)
-    if builder.chance(0.5):  # on several nodes, the latest start would depend on the clock
-        for pod in builder.items:
-            if pod["kind"] == "Pod" and pod["spec"].get("nodeName") == node and builder.chance(0.5):
+    pods = [item for item in builder.items if item["kind"] == "Pod" and "nodeName" in item["spec"]]
+    have_others_started = all("startTime" in pod["status"] for pod in pods if pod["spec"]["nodeName"] != node)
+    if have_others_started and builder.chance(0.5):  # on several nodes, the latest start would depend on the clock
+        for pod in pods:
+            if pod["spec"]["nodeName"] == node and builder.chance(0.5):
                 pod["status"].pop("startTime", None)
 
 
