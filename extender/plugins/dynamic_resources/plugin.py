@@ -258,11 +258,13 @@ class DynamicResources:
         Raises:
             LookupError: PreFilter is disabled; scoring fails as upstream.
 
-        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, computeScore (1.36).
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Score,
+        computeScore (1.36).
         """
-        if self._enabled and state is None:
+        uses_state = self._enabled and self._features.prioritized_list
+        if uses_state and state is None:
             raise LookupError("not found")
-        if not isinstance(state, StateData) or not self._features.prioritized_list:
+        if not isinstance(state, StateData) or not uses_state:
             return np.zeros(len(nodes), dtype=np.int64)
         return compute_scores(state, nodes)
 
