@@ -255,7 +255,8 @@ class ClusterEventDispatcher:
     def _update_pending_pod(self, old: Pod, new: Pod) -> None:
         self._cache.add_or_update_pod(new)
         if self._cache.is_assumed(new.metadata.uid):
-            self._handler.on_assumed_pod_update(new, find_pod_events(old, new, self._gates))
+            if self._is_responsible_for(old):  # the verb bind also assumes pods of other schedulers
+                self._handler.on_assumed_pod_update(new, find_pod_events(old, new, self._gates))
             if new.metadata.deletion_timestamp and not old.metadata.deletion_timestamp:
                 self._handler.on_assumed_pod_delete(self._cache.assigned_pods[new.metadata.uid])
             return

@@ -66,6 +66,17 @@ def test_an_update_of_an_assumed_pod_is_measured(release: Release, resource: str
     assert list_measured_events(harness) == {f"{resource}Update": 1}
 
 
+def test_an_update_of_an_assumed_pod_of_another_scheduler_is_not_measured() -> None:
+    """The verb bind of `extender serve --standalone` assumes pods of kube-scheduler in the cache of the scheduler."""
+    pod, nominated = (
+        make_pod("web", spec={"schedulerName": "other"}, status=status) for status in ({}, {"nominatedNodeName": "n1"})
+    )
+    harness = SchedulerHarness(make_node("n1"), pod)
+    harness.cache.assume(pod, "n1")
+    harness.dispatcher.on_update(pod, nominated)
+    assert list_measured_events(harness) == {}
+
+
 def test_a_lost_nomination_is_measured_with_the_update_or_the_deletion_of_the_pod() -> None:
     """Source: pkg/scheduler/eventhandlers.go, Scheduler.updatePodInSchedulingQueue (1.37)."""
     nominated, pod = make_pod("web", status={"nominatedNodeName": "n1"}), make_pod("web")
