@@ -27,6 +27,7 @@ from extender.api.kinds.pod import Pod
 from extender.basics.clock import Clock, SystemClock
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
+from extender.client.connections import is_true_soon
 from extender.client.errors import ApiError, NotFoundError
 from extender.client.writer import Writer
 from extender.cycle import binding_cycle
@@ -34,6 +35,7 @@ from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.extender_api.decision_log import DecisionLog
+from extender.extender_api.extended_resource_claim import is_claim_allocated, use_claim
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
 from extender.metrics.verb_metrics import VerbMetrics
@@ -161,10 +163,11 @@ class BindVerb:
         pod = await self.api.pod(args.pod_namespace, args.pod_name)
         if pod is not None and (pod.metadata.uid, pod.spec.node_name) == (args.pod_uid, args.node):
             return "already"
+        has_claim = pod is not None and await self._wait_for_extended_resource_claim(pod)
         self.end_assumption(args.pod_uid)
         pending_pod = self._check_pod(pod, args)
         # No other task runs between the check and the assume, so no other request can use the node's resources.
-        pod_info, cycle_state = self._check_node(pending_pod, args.node)
+        pod_info, cycle_state = self._check_node(use_claim(pending_pod) if has_claim else pending_pod, args.node)
         node_at_decision = self.cache.get_node(args.node)
         nominated_node = self.cache.find_nominated_node(args.pod_uid)
         profile = self._get_profile(pending_pod)
@@ -193,6 +196,15 @@ class BindVerb:
         for error in binding_cycle.run_post_bind_plugins(pod_info, args.node, profile, self.runtime, cycle_state):
             log.warning("%s", error)
         return "bound"
+
+    async def _wait_for_extended_resource_claim(self, pod: Pod) -> bool:
+        """Return whether the scheduler has allocated a claim for extended resources of *pod*.
+
+        If the status of the pod names a claim that is not in the cache, wait up to a second for it.
+        """
+        if pod.status.extended_resource_claim_status is None:
+            return False
+        return is_claim_allocated(pod, self.cache) or await is_true_soon(lambda: is_claim_allocated(pod, self.cache))
 
     async def _run_binding_cycle(
         self, pod: PodInfo, node: str, node_at_decision: Node | None, profile: Profile, cycle_state: dict[str, Any]

@@ -128,6 +128,32 @@ def test_a_shipped_file_is_loaded_and_places_pods(
             assert extender_process.has_served(entries[0][key])
 
 
+def test_bind_uses_the_claim_that_kube_scheduler_creates_for_extended_resources(
+    control_plane: ControlPlane, api: ApiClient
+) -> None:
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    slice_spec = {"driver": "gpu.example.com", "nodeName": "n1", "pool": pool, "devices": [{"name": "gpu-0"}]}
+    selector = {"cel": {"expression": 'device.driver == "gpu.example.com"'}}
+    capacity = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    objects = (
+        {"kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": capacity, "allocatable": capacity}},
+        {"kind": "ResourceSlice", "metadata": {"name": "n1"}, "spec": slice_spec},
+        {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {
+            "selectors": [selector], "extendedResourceName": GPU}},
+    )  # fmt: skip
+    create_all(api, objects)
+    extender_process, content = ServedExtender(control_plane, secure=False), make_configuration(control_plane)
+    entries = load_configuration("extender.yaml")["extenders"]
+    content["extenders"] = [extender_process.localize(entry) for entry in entries]
+    control_plane.start_kube_scheduler(content)
+    create_all(api, (make_pod("trainer", "default-scheduler"),))
+    wait_until_bound(api, 1)
+    assert extender_process.has_served("bind")
+    claims = [claim["metadata"] for claim in json.loads(api.list("ResourceClaim"))["items"]]
+    owners = [owner["name"] for claim in claims for owner in claim["ownerReferences"]]
+    assert owners.count("trainer") == 1, claims
+
+
 def test_all_kinds_of_files_exist() -> None:
     assert {"filter-and-prioritize.yaml", "extender.yaml", "managed-resources.yaml", "mtls.yaml", "policy.yaml"} <= {
         *FILES

@@ -194,7 +194,7 @@ class DynamicResources:
             state_data.consumers = [get_claim_consumer(pod.pod, group, claim) for claim in pod.spec.resource_claims]
         if extended_resources:
             existing_claims = self._extended_resource_claims.get_entries(snapshot, pod.pod.metadata.uid)
-            existing_claim = next(iter(existing_claims.values()), None)
+            existing_claim = next((claim for claim in existing_claims.values() if claim not in user_claims), None)
             extended_claim = existing_claim or api_calls.make_extended_resource_claim(pod.pod)
             state_data.extended_resource_claim = extended_claim
             state_data.claims.append(extended_claim)
