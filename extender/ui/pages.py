@@ -1,5 +1,6 @@
 """The FastAPI application with the pages: Cluster, Node, Waiting pods, Pod, and the search."""
 
+import shlex
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
@@ -174,7 +175,8 @@ class Pages:
         pages = self._scheduler_pages
         attempts = [] if pages is None else pages.list_attempt_rows(pod.uid_or_key)
         view, group_key = make_pod_view(report, pod, unfold=unfold, node=node.strip()), get_pod_group_key(pod)
-        return self.render("pod.html", view=view, attempts=attempts, group_key=group_key)
+        quoted_key = shlex.quote(pod.key)
+        return self.render("pod.html", view=view, attempts=attempts, group_key=group_key, quoted_key=quoted_key)
 
     async def show_group(self, namespace: str, name: str) -> Response:
         """Show one pod group: its members, and what its gang lacks."""

@@ -311,6 +311,13 @@ def test_a_hostile_text_is_seen_if_it_is_not_escaped() -> None:
     assert is_harmless("<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>", "<script>alert(1)</script>")
 
 
+def test_a_copied_command_line_names_a_pod_in_quotes() -> None:
+    """A recording may have any name. A shell would run the part after the semicolon."""
+    client = make_client('apiVersion: v1\nkind: Pod\nmetadata: {name: "p; rm -r x", namespace: d}\n')
+    page = client.get("/ui/pods/d/p; rm -r x").text
+    assert '<code id="command">extender explain &#39;d/p; rm -r x&#39;</code>' in page
+
+
 @pytest.mark.parametrize("text", HOSTILE_TEXTS)
 def test_a_hostile_search_is_shown_as_text(client: TestClient, text: str) -> None:
     response = client.get("/ui/search", params={"q": text})
