@@ -42,7 +42,7 @@ _CANCELLATION_SECONDS, _POLL_SECONDS = 10.0, 0.01
 """Longest wait for the end of cancelled bindings, and seconds between checks. PreBind may take longer."""
 
 _WATCH_SECONDS = 10.0
-"""Longest wait for the watch to show a deletion that the API server has confirmed."""
+"""Longest wait for the watch to show the deletions that the API server has confirmed."""
 
 EvictionPlan = Candidate | GroupPreemptionPlan
 """The victims to evict, for a pod or for a group."""
@@ -289,8 +289,8 @@ async def _evict_all(
         log.exception("preemption for %s failed", preemptor)
     seconds = context.clock.monotonic() - start_time
     await _wait_for_cancelled_bindings(context, cancelled_victims)
-    if deletes_last_victim and result == "success":
-        await _wait_for_watched_deletion(context, victims[-1])
+    if result == "success":
+        await _wait_for_watched_deletions(context, victims)
     last_victims.pop(preemptor.uid, None)
     release = context.profiles[preemptor.scheduler_name].release
     if release.measures_evictions:
@@ -317,17 +317,18 @@ async def _wait_for_cancelled_bindings(context: SchedulerContext, victims: Seque
         await context.sleep(_POLL_SECONDS)
 
 
-async def _wait_for_watched_deletion(context: SchedulerContext, last_victim: AssignedPodInfo) -> None:
-    """Wait until the watch has shown the deletion of *last_victim*, and so those of the victims deleted before it.
+async def _wait_for_watched_deletions(context: SchedulerContext, deleted_victims: Sequence[AssignedPodInfo]) -> None:
+    """Wait until the watch has shown the deletions of *deleted_victims*.
 
     On a busy machine the watch may lag behind by hundreds of victims. An attempt would then evict them again.
     """
     deadline = context.clock.monotonic() + _WATCH_SECONDS
     assigned_pods = context.cache.assigned_pods
-    while (victim := assigned_pods.get(last_victim.uid)) is not None and not victim.terminating:
-        if context.clock.monotonic() >= deadline:
-            return
-        await context.sleep(_POLL_SECONDS)
+    for deleted_victim in deleted_victims:
+        while (victim := assigned_pods.get(deleted_victim.uid)) is not None and not victim.terminating:
+            if context.clock.monotonic() >= deadline:
+                return
+            await context.sleep(_POLL_SECONDS)
 
 
 async def _evict_concurrently(
