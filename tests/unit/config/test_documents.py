@@ -1,5 +1,7 @@
 """Parsing and dumping of YAML and JSON documents."""
 
+from time import process_time
+
 import pytest
 import yaml
 
@@ -145,6 +147,14 @@ def test_a_text_that_yaml_1_1_reads_as_another_value_is_quoted(text: str) -> Non
 @pytest.mark.parametrize("text", ["yy", "2001-01", "12:60", "a:1", "1.2.3", "v1", "1s", "127.0.0.1:80"])
 def test_another_text_is_not_quoted(text: str) -> None:
     assert dump_yaml([text]) == f"- {text}\n"
+
+
+@pytest.mark.parametrize("text", [f"{'1' * 40_000}x", f"1.{'1' * 40_000}x", f"1{':1' * 20_000}x", "_" * 40_000])
+def test_a_long_text_is_dumped_at_once(text: str) -> None:
+    """Names in recordings have any length. A pattern that backtracks would take half a minute."""
+    start_time = process_time()
+    assert dump_yaml([text]) == f"- {text}\n"
+    assert process_time() - start_time < 5
 
 
 def test_values_are_counted_with_aliases_and_keys() -> None:
