@@ -42,7 +42,7 @@ class ClusterTables:
         signatures: the pod signatures; shared by all forks.
         nominated_pods: nominated pods by node name.
         node_lists: lists that do not change with the tables; None if there are none.
-        history_id: identifies the sequence of writes to the tables; see `Snapshot.history_id`.
+        history_id: identifies the sequence of writes to the tables.
         node_change_log: the rows with a changed node.
         pod_change_log: the rows with changed pods.
         pod_group_cycle: identifies the pod group cycle whose members are assumed in these tables; None outside of one.
