@@ -104,8 +104,9 @@ class Snapshot:
         key = position, nodes_only
         if key not in self._changed_rows:  # many tables have the same position
             rows = self.position.find_changed_rows(position, nodes_only=nodes_only)
-            # The logs also have the rows of nodes that were added after this snapshot.
-            self._changed_rows[key] = None if rows is None else rows[: np.searchsorted(rows, len(self))]
+            if rows is not None and len(rows) and rows[-1] >= len(self):  # of nodes added after this snapshot
+                rows = rows[rows < len(self)]
+            self._changed_rows[key] = rows
         return self._changed_rows[key]
 
     @property

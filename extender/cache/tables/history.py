@@ -116,8 +116,12 @@ class HistoryPosition:
         Return None if any row may differ: the histories have nothing in common, or a log is too short. With
         *nodes_only*, changes of pods are ignored.
         """
-        other_positions = {position.history_id: position for position in other._iterate_to_root()}  # noqa: SLF001
         ranges: list[tuple[HistoryPosition, int, int]] = []  # logs with the first positions to read
+        if other.history_id is self.history_id:  # nearly always, and for each pod
+            node_start = min(self.node_log_position, other.node_log_position)
+            ranges.append((self, node_start, min(self.pod_log_position, other.pod_log_position)))
+            return _read_logs(ranges, nodes_only=nodes_only)
+        other_positions = {position.history_id: position for position in other._iterate_to_root()}  # noqa: SLF001
         for position in self._iterate_to_root():
             common_position = other_positions.get(position.history_id)
             if common_position is None:
