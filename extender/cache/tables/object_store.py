@@ -49,7 +49,7 @@ class ObjectStore:
 
     def __init__(self) -> None:
         self._objects: CopyOnWriteDict[type, dict[str, Any]] = CopyOnWriteDict(dict)
-        self._revisions: dict[type[Any], int] = {}
+        self._versions: dict[type[Any], KindVersion] = {}
         self._write_logs: dict[type[Any], _WriteLog] = {}
         self._start_new_history_on_write = False
         self._history_id = HistoryId()
@@ -64,7 +64,7 @@ class ObjectStore:
         """
         child = ObjectStore()
         child._objects = self._objects.fork()
-        child._revisions, child.list_versions = dict(self._revisions), dict(self.list_versions)
+        child._versions, child.list_versions = dict(self._versions), dict(self.list_versions)
         child._write_logs, child._history_id = self._write_logs, self._history_id
         child._start_new_history_on_write = new_history
         return child
@@ -78,13 +78,14 @@ class ObjectStore:
 
     def _record_write(self, kind: type[Any], key: str) -> None:
         if self._start_new_history_on_write:
-            self._write_logs, self._history_id, self._start_new_history_on_write = {}, HistoryId(), False
-        revision = self._revisions.get(kind, 0)
+            self._versions, self._write_logs = {}, {}
+            self._history_id, self._start_new_history_on_write = HistoryId(), False
+        revision = self.get_version(kind).revision
         write_log = self._write_logs.get(kind)
         if write_log is None:
             write_log = self._write_logs[kind] = _WriteLog(revision)
         write_log.append(key, len(self.get_by_kind(kind)))
-        self._revisions[kind] = revision + 1
+        self._versions[kind] = KindVersion(self._history_id, revision + 1)
 
     def remove(self, kind: type[T], key: str) -> None:
         """Remove an object; an unknown key is ignored."""
@@ -102,7 +103,10 @@ class ObjectStore:
 
     def get_version(self, kind: type[Any]) -> KindVersion:
         """Return the version of the objects of *kind*."""
-        return KindVersion(self._history_id, self._revisions.get(kind, 0))
+        version = self._versions.get(kind)
+        if version is None:
+            version = self._versions[kind] = KindVersion(self._history_id, 0)
+        return version
 
     def get_keys_written_since(self, kind: type[Any], version: KindVersion | None) -> frozenset[str] | None:
         """Return the keys written or removed after *version*.
