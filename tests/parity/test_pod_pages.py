@@ -58,7 +58,7 @@ def select_shown_values(values: Values) -> Values:
 
 def parse_page(html: str) -> Values:
     """Return the values in the tables of a page."""
-    xml = re.sub(r"<!doctype html>|<meta[^>]*>|<link[^>]*>|<input[^>]*>", "", unescape_spaces(html))
+    xml = re.sub(r"<!doctype html>|<(meta|link|input|wbr|button|/button)\b[^>]*>", "", unescape_spaces(html))
     root = ET.fromstring(xml)  # noqa: S314  our own page
     nodes = parse_matrix(find(root, "matrix"))
     message = find(root, "message")
