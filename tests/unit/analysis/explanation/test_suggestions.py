@@ -97,7 +97,7 @@ CASES = {
     "a node affinity shows the term that lacks least": (
         "",
         "{}",
-        AFFINITY % "[{matchExpressions: [{key: x, operator: Exists}, {key: y, operator: Exists}]}, "
+        AFFINITY % "[{matchExpressions: [{key: x, operator: Exists}, {key: z, operator: Exists}]}, "
         "{matchExpressions: [{key: disk, operator: NotIn, values: [hdd, tape]}]}]",
         [f'{UNMATCHED}: wants disk NotIn hdd, tape, but the node has "hdd"'],
     ),
