@@ -6,7 +6,7 @@ Source: pkg/scheduler/framework/preemption/executor.go, Executor (1.36).
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from extender.api.kinds.pod import Pod
@@ -38,11 +38,11 @@ _RETRY_SECONDS = 10.0
 kube-scheduler retries it after an event, or after five minutes.
 """
 
-_CANCELLATION_SECONDS, _POLL_SECONDS = 10.0, 0.01
-"""Longest wait for the end of cancelled bindings, and seconds between checks. PreBind may take longer."""
+_MAX_WAIT_SECONDS, _POLL_SECONDS = 10.0, 0.01
+"""Longest wait for the end of cancelled bindings, and for the watch to show deletions; seconds between checks.
 
-_WATCH_SECONDS = 10.0
-"""Longest wait for the watch to show the deletions that the API server has confirmed."""
+PreBind may take longer.
+"""
 
 EvictionPlan = Candidate | GroupPreemptionPlan
 """The victims to evict, for a pod or for a group."""
@@ -311,10 +311,8 @@ async def _evict_all(
 
 async def _wait_for_cancelled_bindings(context: SchedulerContext, victims: Sequence[AssignedPodInfo]) -> None:
     """Wait until *victims* are off their nodes. Until then, an attempt of the preemptor would fail again."""
-    deadline = context.clock.monotonic() + _CANCELLATION_SECONDS
     assigned_pods = context.cache.assigned_pods
-    while any(assigned_pods.get(victim.uid) is victim for victim in victims) and context.clock.monotonic() < deadline:
-        await context.sleep(_POLL_SECONDS)
+    await _wait_while_any(context, victims, lambda victim: assigned_pods.get(victim.uid) is victim)
 
 
 async def _wait_for_watched_deletions(context: SchedulerContext, deleted_victims: Sequence[AssignedPodInfo]) -> None:
@@ -322,13 +320,22 @@ async def _wait_for_watched_deletions(context: SchedulerContext, deleted_victims
 
     On a busy machine the watch may lag behind by hundreds of victims. An attempt would then evict them again.
     """
-    deadline = context.clock.monotonic() + _WATCH_SECONDS
     assigned_pods = context.cache.assigned_pods
-    for deleted_victim in deleted_victims:
-        while (victim := assigned_pods.get(deleted_victim.uid)) is not None and not victim.terminating:
-            if context.clock.monotonic() >= deadline:
-                return
-            await context.sleep(_POLL_SECONDS)
+
+    def is_deletion_missing(deleted_victim: AssignedPodInfo) -> bool:
+        victim = assigned_pods.get(deleted_victim.uid)
+        return victim is not None and not victim.terminating
+
+    await _wait_while_any(context, deleted_victims, is_deletion_missing)
+
+
+async def _wait_while_any(
+    context: SchedulerContext, victims: Sequence[AssignedPodInfo], condition: Callable[[AssignedPodInfo], bool]
+) -> None:
+    """Wait while *condition* is true for one of *victims*, for `_MAX_WAIT_SECONDS` at most."""
+    deadline = context.clock.monotonic() + _MAX_WAIT_SECONDS
+    while any(map(condition, victims)) and context.clock.monotonic() < deadline:
+        await context.sleep(_POLL_SECONDS)
 
 
 async def _evict_concurrently(
