@@ -12,7 +12,7 @@ _CACHE_KEY = ("default_selector", "cached")
 
 
 class _CachedSelector:
-    """The last default selector of a pod signature, and the object revisions from which it was computed."""
+    """The last default selector of a pod signature, and the versions of the objects from which it was computed."""
 
     __slots__ = ("selector", "versions")
 

@@ -7,7 +7,7 @@ its snapshot. Rows that were written in neither history since the branch point a
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -116,20 +116,16 @@ class HistoryPosition:
         Return None if any row may differ: the histories have nothing in common, or a log is too short. With
         *nodes_only*, changes of pods are ignored.
         """
-        ranges: list[tuple[HistoryPosition, int, int]] = []  # logs with the first positions to read
         if other.history_id is self.history_id:  # nearly always, and for each pod
-            node_start = min(self.node_log_position, other.node_log_position)
-            ranges.append((self, node_start, min(self.pod_log_position, other.pod_log_position)))
-            return _read_logs(ranges, nodes_only=nodes_only)
+            return _read_logs([_find_range(self, other)], nodes_only=nodes_only)
         other_positions = {position.history_id: position for position in other._iterate_to_root()}  # noqa: SLF001
+        ranges: list[_Range] = []
         for position in self._iterate_to_root():
             common_position = other_positions.get(position.history_id)
             if common_position is None:
                 ranges.append((position, 0, 0))
                 continue
-            node_start = min(position.node_log_position, common_position.node_log_position)
-            pod_start = min(position.pod_log_position, common_position.pod_log_position)
-            ranges.append((position, node_start, pod_start))
+            ranges.append(_find_range(position, common_position))
             for other_position in other_positions.values():
                 if other_position is common_position:
                     break
@@ -145,7 +141,17 @@ class HistoryPosition:
             position = position.history_id.branch_point
 
 
-def _read_logs(ranges: list[tuple[HistoryPosition, int, int]], *, nodes_only: bool) -> IntArray | None:
+_Range: TypeAlias = tuple[HistoryPosition, int, int]
+"""A history, and the first positions to read in its change logs of nodes and of pods."""
+
+
+def _find_range(position: HistoryPosition, other: HistoryPosition) -> _Range:
+    """Return the part of the logs since the earlier one of two positions of the same history."""
+    node_start = min(position.node_log_position, other.node_log_position)
+    return position, node_start, min(position.pod_log_position, other.pod_log_position)
+
+
+def _read_logs(ranges: list[_Range], *, nodes_only: bool) -> IntArray | None:
     logged_rows = [position.node_log.get_rows_since(node_start) for position, node_start, _ in ranges]
     if not nodes_only:
         logged_rows += [position.pod_log.get_rows_since(pod_start) for position, _, pod_start in ranges]
