@@ -146,26 +146,26 @@ def make_cluster(*objects: str | Manifest) -> Cluster:
 def make_node(
     name: str,
     *,
-    cpu: str = "4",
-    memory: str = "16Gi",
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
     spec: Mapping[str, Any] | None = None,
-    **resources: str,
+    resources: Mapping[str, str] | None = None,
+    **amounts: str,
 ) -> Manifest:
     """Return a node as plain values.
 
-    *spec* is its spec, such as `{"taints": [...]}`. *resources* are its other resources, such as `pods="20"` (the
-    default is 110) or `**{"example.com/gpu": "2"}`.
+    *spec* is its spec, such as `{"taints": [...]}`. *resources* are its allocatable resources by name, such as
+    `{"example.com/gpu": "2"}`; *amounts* are the same as keywords, such as `cpu="8"`. The default is 4 CPUs, 16Gi of
+    memory and 110 pods.
     """
     all_labels = {"kubernetes.io/hostname": name, **(labels or {})}
     metadata = {"name": name, "labels": all_labels, "annotations": annotations or {}}
-    allocatable = {"cpu": cpu, "memory": memory, "pods": "110", **resources}
+    allocatable = {"cpu": "4", "memory": "16Gi", "pods": "110", **(resources or {}), **amounts}
     status = {"allocatable": allocatable, "capacity": allocatable}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec or {}, "status": status}
 
 
-def make_pod(
+def make_pod(  # noqa: PLR0913  # tests read best with one keyword for each field
     name: str,
     *,
     namespace: str = "default",
@@ -173,7 +173,8 @@ def make_pod(
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
     spec: Mapping[str, Any] | None = None,
-    **requests: str,
+    requests: Mapping[str, str] | None = None,
+    **amounts: str,
 ) -> Manifest:
     """Return a pod as plain values.
 
@@ -184,10 +185,11 @@ def make_pod(
         labels: the labels of the pod.
         annotations: the annotations of the pod.
         spec: more fields of the pod's spec.
-        requests: the resource requests of the pod's only container.
+        requests: the resource requests of the pod's only container by name, such as `{"example.com/gpu": "1"}`.
+        amounts: the same as keywords, such as `cpu="1"`.
     """
     metadata = {"name": name, "namespace": namespace, "labels": labels or {}, "annotations": annotations or {}}
-    container = {"name": "app", "image": "app", "resources": {"requests": requests}}
+    container = {"name": "app", "image": "app", "resources": {"requests": {**(requests or {}), **amounts}}}
     node_name = {"nodeName": node} if node else {}
     return {
         "apiVersion": "v1",

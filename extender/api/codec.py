@@ -187,6 +187,12 @@ def replace_lone_surrogates(data: bytes) -> bytes:
     return _LONE_SURROGATE.sub(rb"\\ufffd", without_backslashes).replace(b"\0", rb"\\")
 
 
+def find_lone_surrogate(data: bytes) -> int | None:
+    """Return the position of the first escaped half of a surrogate pair in JSON; None without one."""
+    match = _LONE_SURROGATE.search(data.replace(rb"\\", b"\0\0"))
+    return match.start() if match else None
+
+
 def _make_type_error(error: msgspec.ValidationError) -> DecodeError:
     match = _MESSAGE_AND_PATH.fullmatch(str(error))
     return DecodeError("", str(error)) if match is None else DecodeError(match["path"].lstrip("."), match["message"])

@@ -105,8 +105,9 @@ async def _wait_for_api_server(scheduler: StandaloneScheduler, server: str, stop
                 log.warning("Cannot read the version of the API server", extra={"err": "it asks to retry later"})
         except UnreachableError as error:
             if get_time() + _RETRY_SECONDS > deadline:
+                reason = str(error).removeprefix(f"cannot connect to {server}: ")
                 raise StartError(
-                    f"the API server {server} cannot be reached: {error}; check --kubeconfig, --master and the network"
+                    f"the API server {server} cannot be reached: {reason}; check --kubeconfig, --master and the network"
                 ) from error
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_RETRY_SECONDS):

@@ -1,6 +1,7 @@
 """`extender config`: check a KubeSchedulerConfiguration, convert a Policy, or print the default configuration."""
 
 import sys
+from collections.abc import Iterable
 from typing import Annotated, Final
 
 import typer
@@ -17,9 +18,11 @@ from extender.cli.recording_options import (
     redirect_plugin_output,
 )
 from extender.cli.terminal import write_error
-from extender.config.errors import ConfigError, FieldError
+from extender.client.extender_transport import ExtenderTransport
+from extender.config.errors import ConfigError, FieldError, item
 from extender.config.legacy_policy import policy_document
 from extender.config.legacy_policy.algorithm_providers import ALGORITHM_PROVIDERS, get_provider
+from extender.config.model import Extender
 from extender.config.releases import DEFAULT_RELEASE, RELEASES
 from extender.config.render import render_without_defaults
 from extender.extender_api.best_node.caller_configuration import describe_best_node_effects, list_score_plugins
@@ -95,6 +98,7 @@ def check(
     """
     with redirect_plugin_output():
         setup = load_setup_from_file(file, parse_gates_of_release(filter(None, (emulated_version,)), ()))
+    _check_certificates(setup.configuration.extenders, file)
     lines = []
     if filter_answer is FilterAnswer.BEST:
         score_plugins = list_score_plugins(setup.profiles)
@@ -113,6 +117,24 @@ def check(
         if other_plugins := ", ".join(setup.list_plugins_of_extender()):
             write_error(f"note: kube-scheduler {setup.gates.release.version} does not have {other_plugins}")
     sys.stdout.flush()
+
+
+def _check_certificates(extenders: Iterable[Extender], file: str) -> None:
+    """Check the certificates and keys in the configuration itself. Files may exist only on the scheduler's machine.
+
+    Raises:
+        InputError: kube-scheduler would not start.
+    """
+    errors: list[FieldError] = []
+    for index, extender in enumerate(extenders):
+        tls = extender.tls_config
+        if tls is not None and not (tls.ca_file or tls.cert_file or tls.key_file):
+            try:
+                ExtenderTransport(extender, item("extenders", index))
+            except ConfigError as error:
+                errors += error.errors
+    if errors:
+        raise add_file_to_errors(ConfigError(errors), get_display_name(file))
 
 
 @app.command(epilog=_DEFAULTS_EPILOG, short_help="Print the default configuration.")

@@ -170,7 +170,12 @@ def _make_tls_context(config: RestConfig) -> ssl.SSLContext:
     if config.ca_file and config.insecure:  # Source: client-go/transport/transport.go, TLSConfigFor (1.36)
         reason = "specifying a root certificates file with the insecure flag is not allowed"
         raise CredentialsError(f"certificates for {config.server}: {reason}")
-    context = make_client_context(ca_file=config.ca_file or None, insecure=config.insecure)
-    if config.cert_file:
-        context.load_cert_chain(config.cert_file, config.key_file or None, refuse_passphrase)
+    field = "certificate-authority"
+    try:
+        context = make_client_context(ca_file=config.ca_file or None, insecure=config.insecure)
+        field = "client-certificate and client-key"
+        if config.cert_file:
+            context.load_cert_chain(config.cert_file, config.key_file or None, refuse_passphrase)
+    except ssl.SSLError as error:  # its text has no name of a file
+        raise CredentialsError(f"certificates for {config.server}: {field}: {error}") from error
     return context

@@ -33,6 +33,8 @@ _STR_TAG: Final = "tag:yaml.org,2002:str"
 _UNUSUAL_LINE_BREAK: Final = re.compile("[\r\x85\u2028\u2029]")
 _LETTER_BOOLEAN: Final = re.compile(r"^[yYnN]$")
 _BOOLEANS: Final = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
+# PyYAML's error has the representation of the character.
+_INVALID_START: Final = re.compile(r"found character '(.+)' that cannot start any token")
 # Go writes these in quotes, because readers of YAML 1.1 take them for a time, a number to the base 60 or a number.
 _QUOTED_TEXT: Final = re.compile(
     r"^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ][0-9:.]+(Z|[-+][0-9:]+)?)?"
@@ -295,10 +297,19 @@ def _build_json_object(pairs: list[tuple[str, object]]) -> _JsonObject:
     return json_object
 
 
+def describe_invalid_start(character: str) -> str:
+    """Return the error about a character that cannot begin a value."""
+    if character == "\t":
+        return "a tab indents the line; indent with spaces"
+    return f"a value starts with {character}; put it in quotes"
+
+
 def _format_yaml_error(exc: yaml.YAMLError) -> str:
     if isinstance(exc, yaml.MarkedYAMLError) and exc.problem_mark is not None:
         mark = exc.problem_mark
-        return f"line {mark.line + 1}, column {mark.column + 1}: {exc.problem or exc.context}"
+        match = _INVALID_START.fullmatch(exc.problem or "")
+        problem = describe_invalid_start(match[1].replace("\\t", "\t")) if match else exc.problem or exc.context
+        return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
     return " ".join(str(exc).split())
 
 

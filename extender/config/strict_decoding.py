@@ -2,9 +2,10 @@
 
 The configuration and the plugin arguments in `pluginConfig[].args` are decoded in this way. Each plugin defines the
 type of its arguments. As in kube-scheduler, field names are case-sensitive, and an unknown field is an error. A null
-field is treated as absent. A float without a fraction is accepted as an integer.
+field is treated as absent; a duration may not be null. A float without a fraction is accepted as an integer.
 
-Source: cmd/kube-scheduler/app/options/configfile.go, loadConfig (1.36).
+Source: cmd/kube-scheduler/app/options/configfile.go, loadConfig;
+apimachinery/pkg/apis/meta/v1/duration.go, Duration.UnmarshalJSON (1.36).
 """
 
 import base64
@@ -93,6 +94,8 @@ class _Decoder:
         for key, field in fields.items():
             field_path = child(path, key)
             value = raw.get(key)
+            if key in raw and value is None and field.type == durations.Duration:
+                value = ""  # metav1.Duration parses null as an empty text
             if value is not None:
                 value = self.decode_value(value, field.type, field_path)
                 if value is not _INVALID:

@@ -152,4 +152,4 @@ def test_an_unknown_context_and_a_dead_server_are_one_line(plane: ControlPlane, 
     dead.write_text(json.dumps(config))
     result = ask(plane, "explain", "--kubeconfig", str(dead))
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
-    assert result.stderr.startswith("extender: https://127.0.0.1:1: cannot connect to https://127.0.0.1:1")
+    assert result.stderr.startswith("extender: https://127.0.0.1:1: cannot connect: connection refused; check")

@@ -98,6 +98,11 @@ SIGNATURES = """
 import msgspec
 from extender.plugin import FailedAttempt, NodeInfo, PluginArgs, Pod, PodInfo, PostFilter, PostFilterResult, Snapshot
 from extender.plugin import filter_plugin, per_node_plugin, score_plugin, unschedulable_status
+from extender.testing import make_node, make_pod
+
+make_node("n", labels={"a": "b"}, resources={"example.com/gpu": "4"}, cpu="8")
+make_pod("p", requests={"example.com/gpu": "1"}, memory="1Gi")
+make_node("n", cpu=8)  # wrong
 
 class Options(msgspec.Struct, frozen=True):
     limit: int = 0

@@ -1,5 +1,6 @@
 """Decode one object of a file to its type, with errors that name the object and the field."""
 
+import re
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -16,6 +17,7 @@ T = TypeVar("T", bound=KubernetesObject)
 
 _MAX_NAME_LENGTH: Final = 253
 _MAX_KIND_EDITS: Final = 2
+_IS_UNQUOTED: Final = re.compile(r"Expected `str( \| null)?`, got `(bool|int|float)`")
 _INVALID_NAME_CHARACTERS: Final = frozenset("/%")
 _KNOWN_KINDS: Final = frozenset(
     {(version, kind) for version, kind in KINDS} | {(v, k) for k, v in WORKLOAD_VERSIONS.items()}
@@ -42,7 +44,8 @@ def decode_entry(entry: ObjectEntry, kind: type[T]) -> T:
         else:
             obj = from_builtins(entry.value, kind)
     except DecodeError as error:
-        line = InputErrorLine(entry.location, error.message, _describe_entry(entry), error.path)
+        hint = "; put it in quotes" if _IS_UNQUOTED.match(error.message) else ""
+        line = InputErrorLine(entry.location, error.message + hint, _describe_entry(entry), error.path)
         raise InvalidObjectError(line) from error
     if (path_and_message := _find_name_error(obj.metadata)) is not None:
         path, message = path_and_message

@@ -11,7 +11,7 @@ import msgspec
 from extender.analysis.input.input_errors import InputErrorLine, SourceLocation, UnreadableError
 from extender.analysis.input.yaml_documents import LocatedMapping, make_document_limit_error, read_yaml_documents
 from extender.answers.schema_version import MAJOR_VERSION, is_readable
-from extender.api.codec import find_document_end
+from extender.api.codec import find_document_end, find_lone_surrogate
 from extender.basics.input_limits import MAX_DOCUMENTS
 from extender.config.model import KIND as CONFIG_KIND
 
@@ -172,6 +172,11 @@ def _make_json_error(remaining: memoryview, data: bytes, source: str, message: s
         if error.pos >= len(text):
             return UnreadableError(source, "broken JSON: it ends too early; was it cut short?", f"line {line}")
         return UnreadableError(source, f"broken JSON: {error.msg} (column {column})", f"line {line}")
+    position = find_lone_surrogate(data[len(data) - len(remaining) :])
+    if position is not None:
+        position += len(data) - len(remaining)
+        escape, line = data[position : position + len("\\uXXXX")].decode(), data.count(b"\n", 0, position) + 1
+        return UnreadableError(source, f"broken JSON: {escape} is half of a surrogate pair; remove it", f"line {line}")
     return UnreadableError(source, f"broken JSON: {message}")
 
 

@@ -20,12 +20,24 @@ from extender.basics.input_limits import (
     format_size,
     shorten,
 )
-from extender.config.documents import INTEGER, NUMBER, check_tag_directives, limit_events, parse_number
+from extender.config.documents import (
+    INTEGER,
+    NUMBER,
+    check_tag_directives,
+    describe_invalid_start,
+    limit_events,
+    parse_number,
+)
 
 _MAX_KEY_LENGTH: Final = 63
 _TAG_PREFIX: Final = "tag:yaml.org,2002:"
+_MAX_INTEGER: Final = 2**63
 _MERGE_KEY: Final = "<<"
 _TYPES_BY_TAG: Final = {"int": (int,), "float": (int, float), "bool": (bool,), "null": (type(None),)}
+# The errors of libyaml about a tab or another character that cannot begin a value do not name it.
+_INVALID_STARTS: Final = frozenset(
+    {"found character that cannot start any token", "found a tab character that violates indentation"}
+)
 _PARSER: Final[type[Any]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -75,19 +87,16 @@ def read_yaml_documents(data: bytes, source: str) -> Iterator[tuple[int, Any]]:
         mark = error.problem_mark if error.problem_mark is not None else error.context_mark
         position = f"line {mark.line + 1}" if mark else ""
         message = " ".join(part for part in (error.context, error.problem) if part)
-        if mark and error.problem == "found character that cannot start any token":  # libyaml does not name it
-            message = _describe_invalid_start(data, mark)
+        if mark and error.problem in _INVALID_STARTS:
+            message = describe_invalid_start(_read_character(data, mark))
         raise UnreadableError(source, f"broken YAML: {message}", position) from error
     except yaml.reader.ReaderError as error:
         line = data.decode()[: error.position].count("\n") + 1
         raise UnreadableError(source, f"broken YAML: {error.reason}", f"line {line}") from error
 
 
-def _describe_invalid_start(data: bytes, mark: yaml.Mark) -> str:
-    character = "".join(data.decode("utf-8-sig").splitlines()[mark.line : mark.line + 1])[mark.column : mark.column + 1]
-    if character == "\t":
-        return "a tab indents the line; indent with spaces"
-    return f"a value starts with {character}; put it in quotes"
+def _read_character(data: bytes, mark: yaml.Mark) -> str:
+    return "".join(data.decode("utf-8-sig").splitlines()[mark.line : mark.line + 1])[mark.column : mark.column + 1]
 
 
 def make_document_limit_error(source: str, position: str) -> UnreadableError:
@@ -226,4 +235,6 @@ def _parse_plain_scalar(text: str) -> bool | int | float | str | None:
             return int(digits, 8 if is_octal else 0)
         except ValueError:  # such as `0x_`
             return text
-    return parse_number(text) if NUMBER.match(text) else text
+    number = parse_number(text) if NUMBER.match(text) else text
+    # kubectl writes `1.0` as the JSON number 1, which is an integer.
+    return int(number) if isinstance(number, float) and number.is_integer() and abs(number) < _MAX_INTEGER else number

@@ -19,6 +19,9 @@ from extender.cli.recording_options import (
     write_answer,
 )
 from extender.cli.terminal import ProgressBar
+from extender.config.errors import ConfigError, FieldError
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import Release
 from extender.planning.compare import (
     Comparison,
     ConfiguredCluster,
@@ -100,7 +103,7 @@ def compare_command(
     )
     with redirect_plugin_output():
         first = read_cluster(file, first_options, ClusterOptions(kubeconfig, context))
-        gates = parse_gates_of_release(second_options.emulated_versions, second_options.feature_gates)
+        gates = _parse_second_gates(first.setup.gates.release, second_options)
         setup = load_setup_for_recording(second_options.config, first.recording, gates)
         second = Cluster(convert_coscheduling_groups(first.recording, setup.gates), setup)
         if all_pods:
@@ -113,6 +116,15 @@ def compare_command(
         lambda: make_comparison_values(comparison, seed),
         lambda: format_comparison(comparison, _make_titles(first_options, second_options)),
     )
+
+
+def _parse_second_gates(first_release: Release, second: InputOptions) -> FeatureGates:
+    """Return the gates of the second configuration. The paths of the errors are its flags."""
+    try:
+        return parse_gates_of_release([first_release.version, *second.emulated_versions], second.feature_gates)
+    except ConfigError as error:
+        errors = (FieldError(item.path.replace("--", "--with-", 1), item.message) for item in error.errors)
+        raise ConfigError(errors) from error
 
 
 def _compare(clusters: tuple[Cluster, Cluster], options: SimulationOptions, *, verbose: bool) -> Comparison:

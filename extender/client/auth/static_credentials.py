@@ -181,7 +181,10 @@ def _get_file(entry: Entry, name: str) -> str:
     """Return the path of a file with the field *name*-data, or else the path in *name*; empty without both."""
     if f"{name}-data" in entry.values:
         data = entry.values[f"{name}-data"]
-        return write_pem_file(b64decode(data)) if data else ""
+        try:
+            return write_pem_file(b64decode("".join(data.split()), validate=True)) if data else ""
+        except ValueError as error:
+            raise ValueError(f"{name}-data: illegal base64 data: {error}") from error
     if not entry.values.get(name):
         return ""
     path = str(os.path.normpath(entry.folder / entry.values[name]))

@@ -45,7 +45,7 @@ INVALID_FILES = {
     ),
     "YAML with a tab": (
         "a: b\n\tc: d\n",
-        "c.yaml: line 2: broken YAML: while scanning a plain scalar found a tab character that violates indentation",
+        "c.yaml: line 2: broken YAML: a tab indents the line; indent with spaces",
     ),
     "YAML with a tab after a key": (
         "metadata:\n\tname: web\n",
@@ -97,6 +97,10 @@ INVALID_FILES = {
     "text after the second object of a line": (
         f"{NODE}\n{NODE.replace('Node', 'Löwe')} x",
         f"c.yaml: line 2: broken JSON: Expecting value (column {len(NODE) + 2})",
+    ),
+    "half of a surrogate pair": (
+        '{"apiVersion": "v1",\n "kind": "Pod\\\\ud800\\ud83d\\ude00\\udc80"}',
+        "c.yaml: line 2: broken JSON: \\udc80 is half of a surrogate pair; remove it",
     ),
     "a string that does not end": (
         '{"apiVersion": "v1",\n "kind": "Pod',
@@ -294,13 +298,17 @@ INVALID_OBJECTS = {
         "c.yaml: line 1: PodDisruptionBudget default/b: spec.selector.matchExpressions[0].operator: "
         f'unknown operator ""; {OPERATORS}',
     ),
+    "an integer with a fraction": (
+        POD_HEADER + "spec: {priority: 1.5}\n",
+        "c.yaml: line 1: Pod web: spec.priority: Expected `int | null`, got `float`",
+    ),
     "a field of a wrong type": (
         POD_HEADER + "spec: {priority: high}\n",
         "c.yaml: line 1: Pod web: spec.priority: Expected `int | null`, got `str`",
     ),
     "a name that is a number": (
         "apiVersion: v1\nkind: Node\nmetadata: {name: 5}\n",
-        "c.yaml: line 1: Node: metadata.name: Expected `str`, got `int`",
+        "c.yaml: line 1: Node: metadata.name: Expected `str`, got `int`; put it in quotes",
     ),
     "a wrong type in a namespace": (
         '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"shop"},"spec":7}',

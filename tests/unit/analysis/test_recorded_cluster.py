@@ -280,8 +280,11 @@ def test_keys_that_are_not_strings_become_strings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("scalar", "value"),
-    [("0o17", 15), ("017", 15), ("0x1f", 31), ("1_000", 1000), ("-5", -5), ("!!int 7", 7), ("y", True), ("N", False)],
-)
+    [
+        ("0o17", 15), ("017", 15), ("0x1f", 31), ("1_000", 1000), ("-5", -5), ("!!int 7", 7), ("y", True), ("N", False),
+        ("1.0", 1), ("1e3", 1000),
+    ],
+)  # fmt: skip
 def test_yaml_numbers_and_booleans_are_read_as_kubernetes_reads_them(tmp_path: Path, scalar: str, value: int) -> None:
     field = "hostNetwork" if isinstance(value, bool) else "priority"
     text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {{{field}: {scalar}, containers: [{{name: a}}]}}\n"

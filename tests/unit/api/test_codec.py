@@ -212,6 +212,11 @@ LONE_SURROGATES = {
 def test_halves_of_surrogate_pairs_are_replaced(data: bytes, text: str) -> None:
     """Source: Go 1.26, encoding/json/decode.go, unquoteBytes."""
     assert codec.decode(codec.replace_lone_surrogates(data), str) == text
+    assert (codec.find_lone_surrogate(data) is None) == ("\ufffd" not in text)
+
+
+def test_the_first_half_of_a_surrogate_pair_is_found() -> None:
+    assert codec.find_lone_surrogate(rb'["\\ud83d", "\ud83d\ude00", "\ude00"]') == 28
 
 
 def test_invalid_json_with_zero_bytes_is_not_changed() -> None:

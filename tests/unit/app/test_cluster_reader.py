@@ -242,6 +242,21 @@ def test_an_error_of_the_server_says_what_to_check(
     assert str(caught.value) == f"the cluster: {message}"
 
 
+def test_an_unreachable_server_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def open_unreachable(_: CredentialSource) -> AsyncIterator[tuple[Any, str]]:
+        yield UnreachableTransport(), "https://api"
+
+    class UnreachableTransport:
+        async def call(self, request: Request) -> bytes:
+            raise UnreachableError("cannot connect to https://api: connection refused", maybe_sent=False)
+
+    monkeypatch.setattr(cluster_reader, "open_transport", open_unreachable)
+    with pytest.raises(UnreadableError) as caught:
+        read_cluster_kinds(CredentialSource(), ["Node", "Pod"])
+    assert str(caught.value).startswith("https://api: cannot connect: connection refused; check the server")
+
+
 QUOTA = 'pods "web-1" is forbidden: exceeded quota: team, requested: cpu=1, used: cpu=4, limited: cpu=4'
 
 

@@ -72,7 +72,7 @@ def test_an_unreachable_api_server_is_an_error(closed_address: str) -> None:
     with pytest.raises(StartError) as caught:
         run_schedule(f"--master={closed_address}", "--secure-port=0")
     assert str(caught.value) == (
-        f"the API server {closed_address} cannot be reached: cannot connect to {closed_address}: connection refused; "
+        f"the API server {closed_address} cannot be reached: connection refused; "
         "check --kubeconfig, --master and the network"
     )
 

@@ -311,6 +311,15 @@ def test_an_unreadable_configuration_is_one_line(extender: Command, text: str, l
     assert extender("config", "check", "-", stdin=text) == (2, "", f"extender: {line}\n")
 
 
+def test_a_certificate_of_an_extender_that_is_no_pem_is_an_error(extender: Command, config: Path) -> None:
+    config.write_text(HEAD + "extenders: [{urlPrefix: https://x, filterVerb: filter, tlsConfig: {caData: aGVsbG8=}}]\n")
+    status, out, err = extender("config", "check", str(config))
+    assert (status, out) == (2, "")
+    assert err.startswith(f"extender: {config}: extenders[0].tlsConfig: ")
+    config.write_text(config.read_text().replace("caData: aGVsbG8=", "caFile: /only/on/the/scheduler's/machine"))
+    assert extender("config", "check", str(config)) == (0, f"{config}: fine; decides for default-scheduler\n", "")
+
+
 def test_a_missing_configuration_is_one_line(extender: Command, cluster: str, config: Path) -> None:
     line = f"extender: {config}: no such file; check the path, or write - to read standard input\n"
     assert extender("config", "check", str(config)) == (2, "", line)

@@ -221,3 +221,20 @@ def test_a_certificate_or_key_of_more_than_16_mib_is_an_error(tmp_path: Path, fi
         assert caught.value.message == f"certificates for https://x: {big_file}: has more than 16 MiB"
 
     run(main())
+
+
+@pytest.mark.parametrize("field", ["certificate-authority", "client-certificate and client-key"])
+def test_a_certificate_that_is_no_pem_is_named_by_its_field(tmp_path: Path, field: str) -> None:
+    ca = trustme.CA()
+    ca.cert_pem.write_to_path(tmp_path / "ca")
+    (tmp_path / "other").write_text("hello")
+    cluster = {"server": "https://x", "certificate-authority": "other" if field == "certificate-authority" else "ca"}
+    user = {"client-certificate": "other", "client-key": "other"}
+
+    async def main() -> None:
+        source = CredentialSource(write_kubeconfig(tmp_path / "config", cluster=cluster, user=user))
+        with pytest.raises(CredentialsError) as caught:
+            await Credentials(source, current_loop()).get_current_config()
+        assert caught.value.message.startswith(f"certificates for https://x: {field}: [")
+
+    run(main())

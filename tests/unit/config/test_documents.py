@@ -111,6 +111,20 @@ def test_a_json_syntax_error_is_reported_in_terms_of_json() -> None:
     assert str(caught.value) == "f: line 1, column 6: Expecting ':' delimiter"
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"a:\n\tb: c\n", "f: line 2, column 1: a tab indents the line; indent with spaces"),
+        (b"a: b\n\tc: d\n", "f: line 2, column 1: a tab indents the line; indent with spaces"),
+        (b"a: @b\n", "f: line 1, column 4: a value starts with @; put it in quotes"),
+    ],
+)
+def test_a_character_that_cannot_begin_a_value_is_named(text: bytes, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_document(text, "f")
+    assert str(caught.value) == message
+
+
 def test_values_without_a_json_type_are_errors() -> None:
     value, errors = normalize({"a": float("nan"), 5: "x", "b": (1, None)})
     assert value == {"a": None, "b": [1, None]}

@@ -125,6 +125,10 @@ CASES = {
         {"timeout": 5},
         ("args.timeout", 'expected a duration such as "1m30s", got the integer 5'),
     ),
+    "a duration is not null": (
+        {"timeout": None},
+        ("args.timeout", 'time: invalid duration "": write it like "1m30s" or "100ms"'),
+    ),
     "an object is not text": ({"labels": "a"}, ("args.labels", 'expected an object, got the string "a"')),
     "base64 is a string": ({"data": 1}, ("args.data", "expected a string of base64, got the integer 1")),
     "any other type has its own validation": ({"dated": "x"}, ("args.dated", "Invalid RFC3339 encoded date")),

@@ -212,6 +212,14 @@ def test_a_node_of_a_test_has_the_given_annotations() -> None:
     assert cluster.node("n").allocatable("pods") == 20
 
 
+def test_a_node_and_a_pod_of_a_test_have_the_given_resources() -> None:
+    gpu = "nvidia.com/gpu"
+    cluster = make_cluster(make_node("n", resources={gpu: "4"}, cpu="8"), make_pod("p", requests={gpu: "1"}, cpu="2"))
+    node = cluster.node("n")
+    assert [node.allocatable(name) for name in ("cpu", gpu, "pods")] == [8000, 4, 110]
+    assert cluster.pod_info("p").signature.requested_amounts == {"cpu": 2000, gpu: 1}
+
+
 def test_an_unknown_pod_or_node_of_a_test_is_an_error_that_names_the_known_ones() -> None:
     cluster = make_cluster(make_node("a"), make_node("b"), make_pod("web"))
     with pytest.raises(KeyError, match="there is no pod default/wbe; the pods are default/web"):

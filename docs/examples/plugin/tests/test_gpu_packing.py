@@ -12,14 +12,14 @@ GPU = "example.com/gpu"
 @pytest.fixture
 def cluster() -> Cluster:
     return make_cluster(
-        make_node("empty", **{GPU: "8"}),
-        make_node("half", **{GPU: "8"}),
+        make_node("empty", resources={GPU: "8"}),
+        make_node("half", resources={GPU: "8"}),
         make_node("none"),
-        make_pod("running", node="half", **{GPU: "4"}),
-        make_pod("two", **{GPU: "2"}),
+        make_pod("running", node="half", requests={GPU: "4"}),
+        make_pod("two", requests={GPU: "2"}),
         make_pod("web", cpu="1"),
-        make_pod("three", **{GPU: "3"}),
-        make_pod("three-more", **{GPU: "3"}),
+        make_pod("three", requests={GPU: "3"}),
+        make_pod("three-more", requests={GPU: "3"}),
     )
 
 

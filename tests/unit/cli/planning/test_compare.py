@@ -56,3 +56,18 @@ def test_an_invalid_second_configuration_is_one_line(extender: Run, cluster: str
     status, out, err = extender("compare", "-f", cluster, "--with-config", "missing.yaml")
     assert (status, out, len(err.splitlines())) == (2, "", 1)
     assert "missing.yaml" in err
+
+
+def test_an_error_of_the_second_release_names_its_flag(extender: Run, cluster: str) -> None:
+    line = "extender: --with-emulated-version: 1.35 cannot be emulated; want 1.36 or 1.37\n"
+    assert extender("compare", "-f", cluster, "--with-emulated-version", "1.35") == (2, "", line)
+
+
+def test_both_configurations_are_of_the_recorded_release(extender: Run, tmp_path: Path) -> None:
+    """In 1.36, the extension point podGroupPostFilter does not exist."""
+    recording = json.loads(as_list([node("n"), pod("a")])) | {"kubernetesVersion": "v1.36.3"}
+    (tmp_path / "c.json").write_text(json.dumps(recording))
+    config = tmp_path / "config.yaml"
+    config.write_text(MOST_ALLOCATED.replace("plugins: {", "plugins: {podGroupPostFilter: {disabled: [{name: X}]}, "))
+    status, _, err = extender("compare", "-f", str(tmp_path / "c.json"), "--with-config", str(config))
+    assert (status, 'unknown field "podGroupPostFilter"' in err) == (2, True)

@@ -85,7 +85,12 @@ def test_the_settings_are_those_of_the_package_kubernetes(
 ERRORS = {
     "an unknown context": ("y", {}, {}, 'no context has the name "y"; the contexts are x$'),
     "a file that does not exist": ("x", {"server": SERVER, "certificate-authority": "no.crt"}, {}, "not exist: .*no"),
-    "data that is not base64": ("x", {"server": SERVER, "certificate-authority-data": "a"}, {}, "base64|padding"),
+    "data that is not base64": (
+        "x", {"server": SERVER, "certificate-authority-data": "a"}, {}, "^certificate-authority-data: illegal base64"
+    ),
+    "data with other characters": (
+        "x", {"server": SERVER, "certificate-authority-data": "@@@@"}, {}, "^certificate-authority-data: illegal base64"
+    ),
     "a password outside of Latin-1": ("x", {"server": SERVER}, {"username": "a", "password": "€"}, "latin-1"),
 }  # fmt: skip
 
