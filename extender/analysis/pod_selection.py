@@ -224,7 +224,7 @@ class PodFinder:
                 else self._find_pod(strip_pod_alias(candidate), namespace)[0]
             ):
                 return f"; did you mean {candidate}?"
-        if not prefix or prefix in namespaces:
+        if not prefix or prefix in namespaces or prefix.lower() in _POD_ALIASES:
             return ""
         if advice := _OTHER_TYPES.get(prefix.lower()):
             return f"; {advice.format(name)}"

@@ -18,6 +18,7 @@ T = TypeVar("T", bound=KubernetesObject)
 _MAX_NAME_LENGTH: Final = 253
 _MAX_KIND_EDITS: Final = 2
 _IS_UNQUOTED: Final = re.compile(r"Expected `str( \| null)?`, got `(bool|int|float)`")
+_STEP: Final = re.compile(r"[^.\[\]]+")
 _INVALID_NAME_CHARACTERS: Final = frozenset("/%")
 _KNOWN_KINDS: Final = frozenset(
     {(version, kind) for version, kind in KINDS} | {(v, k) for k, v in WORKLOAD_VERSIONS.items()}
@@ -44,13 +45,27 @@ def decode_entry(entry: ObjectEntry, kind: type[T]) -> T:
         else:
             obj = from_builtins(entry.value, kind)
     except DecodeError as error:
-        hint = "; put it in quotes" if _IS_UNQUOTED.match(error.message) else ""
-        line = InputErrorLine(entry.location, error.message + hint, _describe_entry(entry), error.path)
+        path, hint = error.path, ""
+        if _IS_UNQUOTED.match(error.message):
+            path, hint = _name_key(entry.value, path), "; put it in quotes"
+        line = InputErrorLine(entry.location, error.message + hint, _describe_entry(entry), path)
         raise InvalidObjectError(line) from error
     if (path_and_message := _find_name_error(obj.metadata)) is not None:
         path, message = path_and_message
         raise InvalidObjectError(InputErrorLine(entry.location, message, entry.kind, path))
     return obj
+
+
+def _name_key(value: Any, path: str) -> str:
+    """Return *path* with the first key of a number or boolean in place of a final `[...]`, which stands for any key."""
+    mapping_path = path.removesuffix("[...]")
+    if mapping_path == path or "[...]" in mapping_path:
+        return path
+    obj = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
+    for step in _STEP.findall(mapping_path):
+        obj = obj[int(step)] if isinstance(obj, list) else obj[step]
+    key = next(key for key, item in obj.items() if isinstance(item, bool | int | float))
+    return f"{mapping_path}[{key}]"
 
 
 def suggest_kind(entry: ObjectEntry) -> str:

@@ -310,6 +310,16 @@ INVALID_OBJECTS = {
         "apiVersion: v1\nkind: Node\nmetadata: {name: 5}\n",
         "c.yaml: line 1: Node: metadata.name: Expected `str`, got `int`; put it in quotes",
     ),
+    "a label that is a number": (
+        POD_HEADER.replace("name: web", "name: web, labels: {app: web, example.com/version: 1.0}") + "spec: {}\n",
+        "c.yaml: line 1: Pod web: metadata.labels[example.com/version]: Expected `str`, got `int`; put it in quotes",
+    ),
+    "a selector in a list of JSON that is a boolean": (
+        '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{"topologySpreadConstraints":'
+        '[{},{"labelSelector":{"matchLabels":{"a":"b","on":true}}}]}}',
+        "c.yaml: Pod web: spec.topologySpreadConstraints[1].labelSelector.matchLabels[on]: Expected `str`, got `bool`; "
+        "put it in quotes",
+    ),
     "a wrong type in a namespace": (
         '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"shop"},"spec":7}',
         "c.yaml: Pod shop/web: spec: Expected `object`, got `int`",

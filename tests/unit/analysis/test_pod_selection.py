@@ -79,6 +79,7 @@ def find(text: str, namespace: str = "") -> list[str]:
         ("one", "shop", ['there is no such pod in namespace "shop"; did you mean default/one?']),
         ("db-2", "shop", ['there is no such pod in namespace "shop"; did you mean shop/db-0, shop/db-1?']),
         ("nobody", "shop", ['there is no such pod in namespace "shop"']),
+        ("pod/nobody", "shop", ['there is no such pod in namespace "shop"']),
         ("db.yaml", "shop", ['there is no such pod in namespace "shop"; write -f before each file']),
         ("db", "", ["there is no such pod; did you mean statefulset/db?"]),
         ("shop/new", "", ["there is no such pod; did you mean deployment/shop/new?"]),
