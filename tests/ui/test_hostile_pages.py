@@ -77,6 +77,7 @@ def test_a_long_name_does_not_hide_the_other_columns(open_page: OpenPage, tmp_pa
     with run_ui("-f", str(file)) as address:
         page = open_page(f"{address}what-if?add=1&like=n")
         page.locator("html[data-ready=true]").wait_for(state="attached")
+        page.get_by_text("Waiting before and after (1)").click()
         box = page.get_by_role("region", name="Waiting before and after").locator("td").first.bounding_box()
         assert box is not None
         assert (round(box["width"]), box["height"] > 100) == (640, True)

@@ -167,9 +167,9 @@ def test_cells_have_the_colour_of_the_use_of_the_chosen_resource(open_page: Open
     """general-c1 uses 90 % of its CPU; general-a1 has no GPU, and both GPUs of gpu-a1 are in use."""
     page = open_page(color_scheme="light")
     wait_until_drawn(page)
-    assert read_colour(page, 0, 2) == [0x15, 0x40, 0x6E]
+    assert read_colour(page, 0, 2) == [0x0E, 0x31, 0x56]
     page.get_by_label("Colour by").select_option("nvidia.com/gpu")
-    assert read_colour(page, 0, 0) == [0xE2, 0xE8, 0xF0]
+    assert read_colour(page, 0, 0) == [0x8B, 0x93, 0x9E]
     assert read_colour(page, 3, 0) == [0xB7, 0x41, 0x0E]
 
 

@@ -16,12 +16,16 @@ MAX_ROWS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class PodTable:
-    """A table of the first pods. The title counts all of them, and `omitted` those that are not in `rows`."""
+    """A table of the first pods. The title counts all of them, and `omitted` those that are not in `rows`.
+
+    The page folds a table of pods for which nothing changes, so that the changes are in view.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[LiveCell, ...], ...]
     omitted: int
+    is_folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +112,13 @@ def _make_view(outcome: ScenarioOutcome) -> AnswerView:
         ),
         _make_table("Placed", ("Pod", "On"), ((_pod(pod), _node(pod["to"])) for pod in placed)),
         _make_table("Removed by scaling", ("Pod",), ((LiveCell(key, "pods"),) for key in values["removed"])),
-        _make_table(
-            "Waiting before and after",
-            ("Pod", "Why"),
-            ((pod, why) for pod, _, why in map(_make_waiting, still_waiting)),
+        replace(
+            _make_table(
+                "Waiting before and after",
+                ("Pod", "Why"),
+                ((pod, why) for pod, _, why in map(_make_waiting, still_waiting)),
+            ),
+            is_folded=True,
         ),
     )
     return AnswerView(

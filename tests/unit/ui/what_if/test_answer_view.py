@@ -35,6 +35,7 @@ def test_problems_come_before_moves() -> None:
         "Moves (1)",
         "Waiting before and after (1)",
     ]
+    assert [table.is_folded for table in view.tables] == [False, False, False, True]
     assert view.tables[0].rows == (
         (
             LiveCell("default/b", "pods"),

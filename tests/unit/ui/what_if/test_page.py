@@ -193,3 +193,12 @@ def test_the_answer_names_the_kinds_of_the_claims_that_were_not_read() -> None:
     setup = build_setup()
     page = TestClient(make_app(source, answers=make_answers(source, lambda: setup))).get("/ui/what-if?add=1&like=n1")
     assert "not readable: persistentvolumeclaims; grant it" in page.text
+
+
+def test_only_the_pods_for_which_nothing_changes_are_folded(client: TestClient) -> None:
+    page = client.get("/ui/what-if?drain=general-a1").text
+    changes, _, rest = page.partition("<summary>Waiting before and after (4)</summary>")
+    assert "<h2>Placed (4)</h2>" in changes
+    folded, end, _ = rest.partition("</details>")
+    assert folded.count("<tr>") == 1 + 4
+    assert end
