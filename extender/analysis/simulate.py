@@ -14,7 +14,7 @@ from extender.analysis.pod_placer import PodPlacer, make_failed_attempt
 from extender.analysis.recorded_cluster import Recording
 from extender.analysis.required_kinds import format_missing_kinds, get_plural, list_missing_kinds
 from extender.analysis.text_table import format_amount, format_count, format_percent, format_table, join_first
-from extender.analysis.utilization import PODS_RESOURCE, ClusterUsage, calculate_cluster_usage
+from extender.analysis.utilization import PODS_RESOURCE, SHOWN_NODES, ClusterUsage, calculate_cluster_usage
 from extender.answers.reason_codes import list_reason_codes
 from extender.answers.simulation import NodeUse, Placement, PlannedPreemption, UnplacedGroup
 from extender.cache.cache import Cache
@@ -267,7 +267,6 @@ class _SimulationRun:
         return tuple(self._placements[index] for index in range(len(self.queue)))
 
 
-_MAX_NODES: Final = 3
 _MAX_PREEMPTIONS: Final = 10
 
 
@@ -293,8 +292,8 @@ def make_simulation_values(simulation: Simulation, seed: int) -> dict[str, Any]:
             }
             for name, usage in usage_after.total.items()
         },
-        "fullest": msgspec.to_builtins(usage_after.list_fullest_nodes(_MAX_NODES)),
-        "emptiest": msgspec.to_builtins(usage_after.list_emptiest_nodes(_MAX_NODES)),
+        "fullest": msgspec.to_builtins(usage_after.list_fullest_nodes(SHOWN_NODES)),
+        "emptiest": msgspec.to_builtins(usage_after.list_emptiest_nodes(SHOWN_NODES)),
         "notRecorded": [get_plural(kind) for kind in simulation.missing_kinds],
         "warnings": simulation.warnings,
     }
@@ -312,7 +311,7 @@ def format_simulation(simulation: Simulation, seed: int) -> str:
     lines += _format_preemption_lines(simulation)
     if simulation.usage_after.nodes:
         lines += _format_utilization_table(simulation.usage_before, simulation.usage_after)
-        for title, nodes in simulation.usage_after.list_nodes_by_title(_MAX_NODES).items():
+        for title, nodes in simulation.usage_after.list_nodes_by_title().items():
             lines += _format_node_table(title, nodes, simulation.usage_after)
     return "\n".join(lines) + "\n"
 

@@ -8,6 +8,9 @@ from extender.answers.simulation import NodeUse
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import IntArray
 
+SHOWN_NODES = 3
+"""The number of the fullest nodes, and of the emptiest ones, in answers."""
+
 PODS_RESOURCE = "pods"
 """The name for the number of pods on a node, which is limited like a resource."""
 
@@ -27,11 +30,14 @@ class ClusterUsage:
         """Return the *count* emptiest nodes, the emptiest first."""
         return sorted(self.nodes, key=lambda node: (node.max_fraction, node.name))[:count]
 
-    def list_nodes_by_title(self, count: int) -> dict[str, list[NodeUse]]:
-        """Return the *count* fullest and the *count* emptiest nodes, or all nodes once if there are no others."""
-        if len(self.nodes) <= 2 * count:
+    def list_nodes_by_title(self) -> dict[str, list[NodeUse]]:
+        """Return the fullest and the emptiest nodes, `SHOWN_NODES` of each, or all nodes if there are no others."""
+        if len(self.nodes) <= 2 * SHOWN_NODES:
             return {"Nodes, the fullest first": self.list_fullest_nodes(len(self.nodes))}
-        return {"Fullest nodes": self.list_fullest_nodes(count), "Emptiest nodes": self.list_emptiest_nodes(count)}
+        return {
+            "Fullest nodes": self.list_fullest_nodes(SHOWN_NODES),
+            "Emptiest nodes": self.list_emptiest_nodes(SHOWN_NODES),
+        }
 
 
 def get_resource_amounts(snapshot: Snapshot) -> dict[str, tuple[IntArray, IntArray]]:

@@ -1,6 +1,5 @@
 """`extender schedule`: the standalone scheduler, with kube-scheduler's flags, files, port and exit status."""
 
-import asyncio
 import sys
 import textwrap
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -98,8 +97,7 @@ def run_command(arguments: Sequence[str], start: Callable[[ScheduleOptions], Cor
             return _write_configuration(options, parsed_flags["write-config-to"])
         configure_logging(options.logs)
         check_open_file_limit()
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(start(options))
+        return uvloop.run(start(options))
     except (ConfigError, InputError) as error:
         return report_failure(*map(str, error.errors), log_format=log_format)
     except (ApiError, StartError) as error:

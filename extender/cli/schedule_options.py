@@ -64,9 +64,7 @@ def make_schedule_options(parsed_flags: ParsedFlags) -> ScheduleOptions:
         ConfigError: the flags or the configuration are invalid; contains all errors.
         InputError: the configuration cannot be read.
     """
-    if parsed_flags.arguments:
-        arguments = " ".join(f'"{argument}"' for argument in parsed_flags.arguments)
-        raise FlagError(f'"extender schedule" does not take any arguments, got [{arguments}]')
+    check_no_arguments(parsed_flags, "extender schedule")
     errors = list(_validate_flags(parsed_flags))
     if errors:
         raise ConfigError(errors)
@@ -120,14 +118,33 @@ def _validate_flags(parsed_flags: ParsedFlags) -> Iterator[FieldError]:
     port = parsed_flags["secure-port"]
     if not 0 <= port <= 65535:
         yield FieldError("--secure-port", f"{port} must be between 0 and 65535, inclusive; 0 serves nothing")
+    yield from validate_shared_flags(parsed_flags)
+    yield from _validate_ui(parsed_flags)
+    yield from _validate_release(parsed_flags)
+    yield from _validate_logging_flags(parsed_flags)
+
+
+def check_no_arguments(parsed_flags: ParsedFlags, command: str) -> None:
+    """Check that the command line has only flags.
+
+    Raises:
+        FlagError: it has other arguments.
+    """
+    if parsed_flags.arguments:
+        arguments = " ".join(f'"{argument}"' for argument in parsed_flags.arguments)
+        raise FlagError(f'"{command}" does not take any arguments, got [{arguments}]')
+
+
+def validate_shared_flags(parsed_flags: ParsedFlags) -> Iterator[FieldError]:
+    """Yield the errors of flags that `extender serve` has, too."""
     if bool(parsed_flags["tls-cert-file"]) != bool(parsed_flags["tls-private-key-file"]):
         yield FieldError("--tls-cert-file", "want --tls-cert-file and --tls-private-key-file together, or neither")
     for path in parsed_flags["authorization-always-allow-paths"]:
         if "*" in path[:-1]:
             yield FieldError("--authorization-always-allow-paths", f'only trailing * allowed in "{path}"')
-    yield from _validate_ui(parsed_flags)
-    yield from _validate_release(parsed_flags)
-    yield from _validate_logging_flags(parsed_flags)
+    if parsed_flags["logging-format"] not in {"text", "json"}:
+        message = f'unsupported log format "{parsed_flags["logging-format"]}"; want text or json'
+        yield FieldError("--logging-format", message)
 
 
 def _validate_ui(parsed_flags: ParsedFlags) -> Iterator[FieldError]:
@@ -157,14 +174,11 @@ def _validate_release(parsed_flags: ParsedFlags) -> Iterator[FieldError]:
 
 
 def _validate_logging_flags(parsed: ParsedFlags) -> Iterator[FieldError]:
-    log_format = parsed["logging-format"]
-    if log_format not in {"text", "json"}:
-        yield FieldError("--logging-format", f'unsupported log format "{log_format}"; want text or json')
     for pattern in parsed["vmodule"]:
         name, _, level = pattern.rpartition("=")
         if not name or not level.isascii() or not level.isdigit():
             yield FieldError("--vmodule", f'"{pattern}" is not of the form pattern=N')
-    if parsed["vmodule"] and log_format == "json":
+    if parsed["vmodule"] and parsed["logging-format"] == "json":
         yield FieldError("--vmodule", "only supported for text log format")
     if parsed["log-flush-frequency"] <= 0:
         yield FieldError("--log-flush-frequency", "must be greater than zero")

@@ -1,6 +1,5 @@
 """`extender serve`: the extender verbs over HTTP, for a live cluster, a recorded cluster, or none."""
 
-import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
@@ -87,8 +86,7 @@ def run_command(arguments: Sequence[str], start: Callable[[ServeOptions], Corout
     configure_logging(options.logs)
     try:
         check_open_file_limit()
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(start(options))
+        return uvloop.run(start(options))
     except CredentialsError as error:
         message = f"{error}; or pass a recorded cluster with -f, or --without-cluster"
         return report_failure(message, log_format=log_format)

@@ -10,7 +10,7 @@ from extender.analysis.recorded_cluster import load_cache
 from extender.app.options import ServeOptions
 from extender.app.wiring import SchedulerSetup, build_setup, make_runtime
 from extender.cache.cache import Cache
-from extender.cli.pflag import FlagError, ParsedFlags
+from extender.cli.pflag import ParsedFlags
 from extender.cli.recording_options import (
     InputOptions,
     add_file_to_errors,
@@ -18,6 +18,7 @@ from extender.cli.recording_options import (
     read_inputs,
     read_setup,
 )
+from extender.cli.schedule_options import check_no_arguments, validate_shared_flags
 from extender.client.kubeconfig import CredentialSource
 from extender.config.errors import ConfigError, FieldError
 from extender.config.feature_gates import FeatureGates
@@ -45,9 +46,7 @@ def make_serve_options(parsed_flags: ParsedFlags) -> ServeOptions:
         ConfigError: the flags or the configuration are invalid; contains all errors.
         InputError: a file cannot be read.
     """
-    if parsed_flags.arguments:
-        arguments = " ".join(f'"{argument}"' for argument in parsed_flags.arguments)
-        raise FlagError(f'"extender serve" does not take any arguments, got [{arguments}]')
+    check_no_arguments(parsed_flags, "extender serve")
     paths = _make_verb_paths(parsed_flags)
     errors = [*_validate_flags(parsed_flags), *_validate_paths(paths)]
     if errors:
@@ -184,8 +183,6 @@ def _validate_ports(parsed_flags: ParsedFlags) -> Iterator[FieldError]:
 
 
 def _validate_security(parsed: ParsedFlags) -> Iterator[FieldError]:
-    if bool(parsed["tls-cert-file"]) != bool(parsed["tls-private-key-file"]):
-        yield FieldError("--tls-cert-file", "want --tls-cert-file and --tls-private-key-file together, or neither")
     if parsed["client-ca-file"] and not parsed["tls-cert-file"]:
         yield FieldError("--client-ca-file", "client certificates require TLS; want --tls-cert-file as well")
     if parsed["allowed-client-names"] and not parsed["client-ca-file"]:
@@ -249,16 +246,12 @@ def _validate_filter_answer(parsed: ParsedFlags) -> Iterator[FieldError]:
 
 def _validate_flags(parsed: ParsedFlags) -> Iterator[FieldError]:
     yield from _validate_ports(parsed)
+    yield from validate_shared_flags(parsed)
     yield from _validate_security(parsed)
     yield from _validate_ui(parsed)
     yield from _validate_filter_answer(parsed)
     if parsed["score-range"] not in _SCORE_RANGES:
         yield FieldError("--score-range", f'unknown "{parsed["score-range"]}"; want one of {", ".join(_SCORE_RANGES)}')
-    if parsed["logging-format"] not in {"text", "json"}:
-        yield FieldError("--logging-format", f'unsupported log format "{parsed["logging-format"]}"; want text or json')
-    for path in parsed["authorization-always-allow-paths"]:
-        if "*" in path[:-1]:
-            yield FieldError("--authorization-always-allow-paths", f'only trailing * allowed in "{path}"')
     cluster_flag = "--file" if parsed["file"] else "--without-cluster" if parsed["without-cluster"] else ""
     if parsed["file"] and parsed["without-cluster"]:
         yield FieldError("--without-cluster", "contradicts --file; want one of the two")

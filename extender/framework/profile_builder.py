@@ -132,17 +132,14 @@ class _ProfileBuilder:
     errors: list[FieldError] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
 
-    def _list_enabled_plugins(self) -> frozenset[str]:
-        """Return the names in the enabled lists of the profile, also of plugins that are disabled at all their points.
+    def decode_options(self) -> None:
+        """Decode the options of the enabled plugins; missing options get defaults. Check the arguments of the others.
 
+        A plugin in a list of enabled plugins counts as enabled even if it is disabled at all its extension points.
         Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.pluginsNeeded (1.36).
         """
         plugin_sets: tuple[model.PluginSet, ...] = msgspec.structs.astuple(self.profile.plugins)
-        return frozenset(plugin.name for plugin_set in plugin_sets for plugin in plugin_set.enabled)
-
-    def decode_options(self) -> None:
-        """Decode the options of the plugins that are enabled or have arguments; missing options get defaults."""
-        enabled_plugins = self._list_enabled_plugins()
+        enabled_plugins = {plugin.name for plugin_set in plugin_sets for plugin in plugin_set.enabled}
         for name, plugin in self.registry.items():
             if name not in enabled_plugins and name not in self.profile.plugin_config:
                 continue
@@ -154,13 +151,14 @@ class _ProfileBuilder:
                 if unknown_args and name not in IN_TREE_PLUGINS:  # kube-scheduler ignores those of in-tree plugins
                     self.errors.append(FieldError(path, f"{name} takes no arguments, got {', '.join(unknown_args)}"))
                 continue
-            self.options[name] = self._decode(name, options_type, raw, path)
+            options = self._decode(name, options_type, raw, path)
+            if name in enabled_plugins:
+                self.options[name] = options
 
     def _decode(self, name: str, options_type: type[msgspec.Struct], raw: dict[str, Any], path: str) -> Any:
         if name == "NodeResourcesFit" and (ignored_resources := self._list_resources_ignored_by_scheduler()):
-            raw["ignoredResources"] = (
-                ignored_resources  # overrides the profile, as in pkg/scheduler/scheduler.go, buildExtenders
-            )
+            # The profile is overridden, as in pkg/scheduler/scheduler.go, buildExtenders.
+            raw["ignoredResources"] = ignored_resources
         values: Mapping[str, Any] = raw
         try:
             if issubclass(options_type, DefaultedOptions):
@@ -239,12 +237,7 @@ class _ProfileBuilder:
 
     def options_to_builtins(self) -> Mapping[str, Mapping[str, object]]:
         """Return the options of the enabled plugins as plain values."""
-        names = self._list_enabled_plugins()
-        return {
-            name: msgspec.to_builtins(options)
-            for name, options in self.options.items()
-            if options is not None and name in names
-        }
+        return {name: msgspec.to_builtins(options) for name, options in self.options.items()}
 
 
 def _make_plugin_error(name: str, error: BaseException, module: str, path: str) -> FieldError:

@@ -59,10 +59,10 @@ class RemainingDisruptions:
 
         A pod that several budgets match is never evicted.
         """
-        indices = self._find_counted_budgets(pod)
-        if len(self._cluster.budgets.find_matching_budgets(pod.signature)) > 1:
-            return [self._cluster.names[index] for index in self._cluster.budgets.find_matching_budgets(pod.signature)]
-        return [self._cluster.names[index] for index in indices if self._remaining[index] <= 0]
+        names, matching = self._cluster.names, self._cluster.budgets.find_matching_budgets(pod.signature)
+        if len(matching) > 1:
+            return [names[index] for index in matching]
+        return [names[index] for index in self._find_counted_budgets(pod) if self._remaining[index] <= 0]
 
     def count_disruption(self, pod: AssignedPodInfo) -> list[str]:
         """Count a pod that leaves its node against its budgets. Return the names of the violated budgets."""

@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
-from extender.analysis.input.workload_pods import is_controlled_by
+from extender.analysis.input.workload_pods import is_controlled_by, iterate_new_names
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.workload import ReplicaSet
 from extender.cache.cache import Cache
@@ -66,10 +67,8 @@ def calculate_pod_changes(scale: Scale, cache: Cache) -> PodChanges:
         assigned_in_order = sorted(assigned, key=lambda pod: _get_ordinal(pod.pod), reverse=True)
         pending_in_order = sorted(pending, key=_get_ordinal, reverse=True)
     else:
-        assigned_in_order, pending_in_order = (
-            _sort_surplus(assigned),
-            sorted(pending, key=lambda pod: pod.key, reverse=True),
-        )
+        assigned_in_order = _sort_surplus(assigned)
+        pending_in_order = sorted(pending, key=lambda pod: pod.key, reverse=True)
     surplus_pending = pending_in_order[:surplus_count]
     return PodChanges((), tuple(assigned_in_order[: surplus_count - len(surplus_pending)]), tuple(surplus_pending))
 
@@ -112,12 +111,6 @@ def _describe_unknown_workload(scale: Scale, cache: Cache) -> str:
 
 def _make_new_pods(scale: Scale, template: Pod, used_names: set[str], count: int) -> list[Pod]:
     """Return *count* pending copies of *template* with new names."""
-    pods: list[Pod] = []
     prefix = scale.name if scale.kind == "statefulset" else f"{scale.name}-new"
-    number = 0
-    while len(pods) < count:
-        name = f"{prefix}-{number}"
-        number += 1
-        if name not in used_names:
-            pods.append(make_pending_pod(template, name, f"scaled/{scale.namespace}/{scale.kind}/{name}"))
-    return pods
+    names = islice(iterate_new_names(f"{prefix}-", used_names, start=0), count)
+    return [make_pending_pod(template, name, f"scaled/{scale.namespace}/{scale.kind}/{name}") for name in names]

@@ -1,10 +1,12 @@
 """Apply the changes of a scenario to a cache, in steps of one node: new and lost nodes, labels, taints, cordons."""
 
 from collections.abc import Collection, Generator, Iterator
+from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
 
+from extender.analysis.input.workload_pods import iterate_new_names
 from extender.api.kinds.devices import ResourceSlice
 from extender.api.kinds.node import Node, Taint
 from extender.api.kinds.pod import Pod
@@ -78,14 +80,7 @@ def change_taint(edits: CacheEdits, change: TaintChange) -> None:
 
 def choose_new_names(like: str, count: int, taken: Collection[str]) -> list[str]:
     """Return *count* names for new nodes: `<like>-new-1` and so on, without names that are taken."""
-    names: list[str] = []
-    number = 1
-    while len(names) < count:
-        name = f"{like}-new-{number}"
-        if name not in taken:
-            names.append(name)
-        number += 1
-    return names
+    return list(islice(iterate_new_names(f"{like}-new-", taken), count))
 
 
 def add_node_like(edits: CacheEdits, cache: Cache, like: Node, name: str) -> Node:

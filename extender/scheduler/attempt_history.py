@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final
 
 from extender.basics.input_limits import shorten
@@ -134,7 +135,7 @@ class AttemptHistory:
 
     def list_attempts(self, limit: int) -> list[AttemptRecord]:
         """Return the last *limit* attempts, the newest first."""
-        return [self._attempts[-1 - index] for index in range(min(limit, len(self._attempts)))]
+        return list(islice(reversed(self._attempts), limit))
 
     def list_attempts_of_pod(self, uid: str) -> list[AttemptRecord]:
         """Return the last attempts of a pod, the newest first."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from extender.analysis.text_table import format_amount, format_percent
 from extender.analysis.utilization import get_resource_amounts, sum_amounts
+from extender.answers.answer_struct import ResourceUse
 from extender.api.kinds.node import Node
 from extender.basics.input_limits import shorten
 from extender.cache.snapshot import Snapshot
@@ -61,18 +62,20 @@ def _calculate_thousandths(requested: IntArray, allocatable: IntArray) -> IntArr
 def _make_totals(amounts: _Amounts) -> list[dict[str, Any]]:
     totals, usages = [], sum_amounts(amounts)
     for resource in sort_resources(amounts):
-        usage, (requested, allocatable) = usages[resource], amounts[resource]
-        totals.append(
-            {
-                "resource": resource,
-                "requested": format_amount(resource, usage.requested),
-                "allocatable": format_amount(resource, usage.allocatable),
-                "percent": format_percent(usage.requested, usage.allocatable),
-                "thousandths": round(1000 * usage.fraction),
-                "full": int(((allocatable != 0) & (requested >= allocatable)).sum()),
-            }
-        )
+        requested, allocatable = amounts[resource]
+        full_count = int(((allocatable != 0) & (requested >= allocatable)).sum())
+        totals.append({**_describe_use(resource, usages[resource]), "full": full_count})
     return totals
+
+
+def _describe_use(resource: str, usage: ResourceUse) -> dict[str, Any]:
+    return {
+        "resource": resource,
+        "requested": format_amount(resource, usage.requested),
+        "allocatable": format_amount(resource, usage.allocatable),
+        "percent": format_percent(usage.requested, usage.allocatable),
+        "thousandths": round(1000 * usage.fraction),
+    }
 
 
 def sort_resources(names: Iterable[str]) -> list[str]:
@@ -118,9 +121,8 @@ def _select_label_keys(node_labels: Sequence[Mapping[str, str]]) -> list[str]:
 def make_node_document(snapshot: Snapshot, name: str) -> dict[str, Any] | None:
     """Return the document of node *name* as plain values; None if there is no such node.
 
-    `resources` has the requested, allocatable and free amounts as text, and the requested part in
-    percent and thousandths. `pods` has
-    the keys of the pods with their requests, the largest CPU request first.
+    `resources` has the requested, allocatable and free amounts as text, and the requested part in percent and
+    thousandths. `pods` has the keys of the pods with their requests, the largest CPU request first.
     """
     row = snapshot.row(name)
     if row is None:
@@ -153,17 +155,13 @@ def _list_resources(snapshot: Snapshot, row: int) -> list[dict[str, Any]]:
         requested, allocatable = view.requested_and_allocatable(row, resource_id)
         if requested or allocatable:
             amounts[resource] = (requested, allocatable)
-    return [
-        {
-            "resource": resource,
-            "requested": format_amount(resource, amounts[resource][0]),
-            "allocatable": format_amount(resource, amounts[resource][1]),
-            "free": format_amount(resource, amounts[resource][1] - amounts[resource][0]),
-            "percent": format_percent(*amounts[resource]),
-            "thousandths": round(1000 * amounts[resource][0] / amounts[resource][1]) if amounts[resource][1] else 1000,
-        }
-        for resource in sort_resources(amounts)
-    ]
+    resources = []
+    for resource in sort_resources(amounts):
+        usage = ResourceUse(*amounts[resource])
+        free = format_amount(resource, usage.allocatable - usage.requested)
+        full = {} if usage.allocatable else {"thousandths": 1000}
+        resources.append({**_describe_use(resource, usage), "free": free, **full})
+    return resources
 
 
 def _list_pods(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:

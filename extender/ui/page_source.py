@@ -57,31 +57,19 @@ class ClusterAccess:
 
 @dataclass(frozen=True, slots=True)
 class _ClusterState:
-    """The cluster at a point in time: the contents of the pages Cluster and Waiting pods."""
+    """The contents of the pages Cluster and Waiting pods at a point in time. The pages of equal states are equal."""
 
-    number: int
-    version: int
-    time: float
-    profiles: Mapping[str, Profile]
-    kind_versions: Sequence[KindVersion]
-    cluster_values: Mapping[str, Any]
+    number: int = field(compare=False)
+    version: int = field(compare=False)
+    time: float = field(compare=False)
+    cluster_values: Mapping[str, Any] = field(compare=False)
     cluster_document: bytes
     problems: Sequence[str]
     waiting_pods: Sequence[Sequence[Pod]]
     other_pods: Sequence[Pod]
-    entries: dict[str, AlikePods] = field(default_factory=dict)
-
-
-def _is_same(state: _ClusterState, other: _ClusterState) -> bool:
-    """Return whether the pages Cluster and Waiting pods show the same for both states."""
-    return (
-        state.cluster_document == other.cluster_document
-        and state.problems == other.problems
-        and state.waiting_pods == other.waiting_pods
-        and state.other_pods == other.other_pods
-        and state.kind_versions == other.kind_versions
-        and state.profiles == other.profiles
-    )
+    kind_versions: Sequence[KindVersion]
+    profiles: Mapping[str, Profile]
+    entries: dict[str, AlikePods] = field(default_factory=dict, compare=False)
 
 
 class PageSource:
@@ -139,13 +127,11 @@ class PageSource:
             versions = [snapshot.kind_version(kind) for kind in KINDS.values()]
         document, problems = msgspec.json.encode(values), list(self._access.list_problems())
         state = _ClusterState(
-            0, self._first_version, now, profiles, versions, values, document, problems, waiting_pods, other_pods
+            0, self._first_version, now, values, document, problems, waiting_pods, other_pods, versions, profiles
         )
         if last_state is None:
             return state
-        return replace(
-            state, number=last_state.number + 1, version=last_state.version + (not _is_same(state, last_state))
-        )
+        return replace(state, number=last_state.number + 1, version=last_state.version + (state != last_state))
 
     def get_state_id(self) -> int:
         """Return the number of the state that the pages Cluster and Waiting pods show; equal only for equal states."""

@@ -9,6 +9,10 @@ from functools import lru_cache
 from extender.api.label_syntax import format_value, invalid_value, validate_label_value, validate_qualified_name
 from extender.api.validation import ObjectError
 
+# The objects of a cluster repeat few names and values.
+_find_name_errors = lru_cache(maxsize=16384)(validate_qualified_name)
+_find_value_errors = lru_cache(maxsize=16384)(validate_label_value)
+
 
 def required_value(detail: str) -> str:
     """Return the message for a missing field."""
@@ -56,13 +60,3 @@ def check_names(
             yield f"{path}[{index}]", duplicate_value(name)
         found.add(name)
         yield from check(f"{path}[{index}]", name)
-
-
-@lru_cache(maxsize=16384)
-def _find_name_errors(name: str) -> tuple[str, ...]:
-    return tuple(validate_qualified_name(name))
-
-
-@lru_cache(maxsize=16384)
-def _find_value_errors(value: str) -> tuple[str, ...]:
-    return tuple(validate_label_value(value))

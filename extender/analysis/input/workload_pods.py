@@ -7,7 +7,8 @@ newStatefulSetPod, getPersistentVolumeClaims; pkg/controller/daemon/daemon_contr
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import count, filterfalse
 from typing import Final
 
 import msgspec
@@ -102,7 +103,9 @@ def make_workload_pods(workload: Workload, objects: Iterable[KubernetesObject]) 
         owner = replace(owner, kind="ReplicaSet", name=replica_set.metadata.name)
         labels = {**labels, _TEMPLATE_HASH: replica_set.metadata.labels[_TEMPLATE_HASH]}
         other_objects = (replica_set,)
-    names = _iterate_new_names(f"{owner.name}-", workload.metadata.namespace, existing_pods)
+    namespace = workload.metadata.namespace
+    taken_names = {pod.metadata.name for pod in existing_pods if pod.metadata.namespace == namespace}
+    names = iterate_new_names(f"{owner.name}-", taken_names)
     pods = tuple(
         _make_pod(workload, next(names), owner, template.spec, labels)
         for _ in range(count_replicas(workload) - owned_count)
@@ -172,14 +175,9 @@ def _make_pod(workload: Workload, name: str, owner: OwnerReference, spec: PodSpe
     return set_defaults(Pod(metadata=meta, spec=spec))
 
 
-def _iterate_new_names(prefix: str, namespace: str, pods: Iterable[Pod]) -> Iterator[str]:
-    """Yield unused names: the prefix and a number from 1."""
-    names = {pod.metadata.name for pod in pods if pod.metadata.namespace == namespace}
-    number = 0
-    while True:
-        number += 1
-        if f"{prefix}{number}" not in names:
-            yield f"{prefix}{number}"
+def iterate_new_names(prefix: str, taken_names: Container[str], start: int = 1) -> Iterator[str]:
+    """Yield the names, of the prefix and a number from *start*, that are not taken."""
+    return filterfalse(taken_names.__contains__, (f"{prefix}{number}" for number in count(start)))
 
 
 def _make_replica_set(workload: Workload, owner: OwnerReference) -> ReplicaSet:

@@ -37,7 +37,6 @@ from extender.planning.scenario import Scenario
 from extender.planning.what_if import WhatIfRunner
 from extender.planning.what_if_report import format_what_if, make_what_if_values
 
-_MAX_NODES = 3
 _MAX_RESOURCES = 12
 _MANIFEST = "manifest"
 _MAX_ATTEMPTS = 20_000
@@ -89,7 +88,7 @@ def answer_summary(loaded: LoadedCluster) -> str:
         amounts = format_amount(name, requested), format_percent(requested, allocatable)
         rows.append((name, *amounts, format_amount(name, allocatable)))
     lines += format_table(rows, right_aligned=[1, 2, 3])
-    for title, nodes in usage.list_nodes_by_title(_MAX_NODES).items():
+    for title, nodes in usage.list_nodes_by_title().items():
         lines += ["", title]
         for node in nodes:
             pods = node.resources.get(PODS_RESOURCE)

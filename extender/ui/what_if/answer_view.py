@@ -112,12 +112,10 @@ def _make_view(outcome: ScenarioOutcome) -> AnswerView:
         ),
         _make_table("Placed", ("Pod", "On"), ((_pod(pod), _node(pod["to"])) for pod in placed)),
         _make_table("Removed by scaling", ("Pod",), ((LiveCell(key, "pods"),) for key in values["removed"])),
-        replace(
-            _make_table(
-                "Waiting before and after",
-                ("Pod", "Why"),
-                ((pod, why) for pod, _, why in map(_make_waiting, still_waiting)),
-            ),
+        _make_table(
+            "Waiting before and after",
+            ("Pod", "Why"),
+            ((pod, why) for pod, _, why in map(_make_waiting, still_waiting)),
             is_folded=True,
         ),
     )
@@ -129,9 +127,12 @@ def _make_view(outcome: ScenarioOutcome) -> AnswerView:
     )
 
 
-def _make_table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[LiveCell, ...]]) -> PodTable:
+def _make_table(
+    title: str, columns: tuple[str, ...], rows: Iterable[tuple[LiveCell, ...]], *, is_folded: bool = False
+) -> PodTable:
     all_rows = tuple(rows)
-    return PodTable(f"{title} ({len(all_rows)})", columns, all_rows[:MAX_ROWS], max(len(all_rows) - MAX_ROWS, 0))
+    omitted_count = max(len(all_rows) - MAX_ROWS, 0)
+    return PodTable(f"{title} ({len(all_rows)})", columns, all_rows[:MAX_ROWS], omitted_count, is_folded)
 
 
 def _pod(values: Mapping[str, Any]) -> LiveCell:

@@ -94,10 +94,10 @@ def test_all_errors_of_the_flags_are_reported_at_once() -> None:
     ) == [
         "--port: 70000 must be between 0 and 65535, inclusive; 0 takes a free one",
         "--tls-cert-file: want --tls-cert-file and --tls-private-key-file together, or neither",
+        '--authorization-always-allow-paths: only trailing * allowed in "/a*b"',
+        '--logging-format: unsupported log format "xml"; want text or json',
         "--allowed-client-names: requires --client-ca-file",
         '--score-range: unknown "five"; want one of 0-10, relative, raw',
-        '--logging-format: unsupported log format "xml"; want text or json',
-        '--authorization-always-allow-paths: only trailing * allowed in "/a*b"',
         '--filter-verb: "/a b" is not a path of letters, digits, ".", "_", "~" and "-"',
         "--bind-verb: /preempt is the path of preempt already",
     ]  # fmt: skip
