@@ -23,8 +23,8 @@ _MAX_SWAPS: Final = 12
 def sort_like_go(keys: tuple[int, ...]) -> tuple[int, ...]:
     """Return the indices of *keys* in the order in which `sort.Slice` leaves them.
 
-    An even key is less than greater keys. An odd key is less than an equal key, too: the comparison that it stands for
-    finds each of two such elements less than the other one.
+    A key is less than greater keys. Two equal odd keys are each less than the other one: some comparisons of
+    kube-scheduler have this result for two elements.
     """
     sorter = _Sorter(keys)
     sorter.sort(0, len(keys), len(keys).bit_length())

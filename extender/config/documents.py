@@ -32,7 +32,7 @@ _STR_TAG: Final = "tag:yaml.org,2002:str"
 # Outside double quotes, PyYAML would not read these line breaks back unchanged.
 _UNUSUAL_LINE_BREAK: Final = re.compile("[\r\x85\u2028\u2029]")
 _LETTER_BOOLEAN: Final = re.compile(r"^[yYnN]$")
-_BOOLEANS: Final = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
+BOOLEANS: Final = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
 # PyYAML's error has the representation of the character.
 _INVALID_START: Final = re.compile(r"found character '(.+)' that cannot start any token")
 # Go writes these in quotes, because readers of YAML 1.1 take them for a time, a number to the base 60 or a number.
@@ -50,13 +50,13 @@ NUMBER: Final = re.compile(
 class _Loader(yaml.SafeLoader):
     """PyYAML loader that reads numbers and booleans as Go does. Its error messages are better than those of libyaml."""
 
-    bool_values = _BOOLEANS
+    bool_values = BOOLEANS
 
 
 class _FastLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # a class of unknown type
     """`_Loader` with the parser of libyaml, which is faster."""
 
-    bool_values = _BOOLEANS
+    bool_values = BOOLEANS
 
 
 class _Dumper(yaml.SafeDumper):

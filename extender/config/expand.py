@@ -199,8 +199,8 @@ class _Expansion:
     def resolve_score_weights(self, key: str, message_prefix: str) -> dict[str, int]:
         """Return the weights by plugin name. The extension point's weight overrides the multiPoint weight; 0 means 1.
 
-        As in kube-scheduler, the overflow check includes plugins that are disabled at the extension point, and rejects
-        a plugin after a negative sum of weights: its difference from the limit overflows in Go.
+        As in kube-scheduler, the overflow check includes plugins that are disabled at the extension point. It also
+        rejects each plugin after a negative sum of weights, because the limit minus this sum overflows in Go.
 
         Source: pkg/scheduler/framework/runtime/framework.go, getValidScoreWeights (1.36).
         """

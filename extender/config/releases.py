@@ -60,7 +60,7 @@ class Release:
         one_anti_affinity_term_suffices: for the queueing hints of InterPodAffinity, one matching anti-affinity term of
             a pod is enough. Otherwise all anti-affinity terms must match.
         reports_missing_deallocation: PostFilter of DynamicResources has a reason when it deallocates no claim.
-        reports_preemption: the message of a pod that preempts other pods says so.
+        reports_preemption: the message of a preemptor says that it preempts other pods.
         stops_at_violated_budget: the check of a victim stops at the first disruption budget without a disruption left.
         nominates_gated_pods: a pod that PreEnqueue rejects still counts as nominated.
         applies_rules_without_selector: a DeviceTaintRule without a selector applies to all devices. Otherwise it

@@ -20,8 +20,8 @@ SERVICE_UNAVAILABLE: Final = 503
 
 _LOOP_ITERATIONS: Final = 5
 """Event loop iterations before a request runs. Requests that arrived during the last decision are queued or rejected in
-these iterations; the loop accepts one connection per iteration. After a millisecond there are no more of them: beside a
-drain in the same process, five would take 20 ms."""
+these iterations; the loop accepts one connection per iteration. The iterations end after a millisecond, because five of
+them take 20 ms if the same process handles a drain."""
 
 _IDLE_SECONDS: Final = 0.001
 """The iterations are skipped if more than this time has passed since the last request ended: the loop was then idle.

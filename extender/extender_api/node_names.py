@@ -38,8 +38,8 @@ class NodeRows(NamedTuple):
 class NodeNames:
     """The names of nodes in the order of a request. Not thread-safe.
 
-    What depends only on the names, or on the names and the snapshot's row map, is kept: the prioritize request has the
-    names that filter returned.
+    Values that depend only on the names, or on the names and the snapshot's row map, are cached, because a prioritize
+    request has the names that filter returned.
 
     Attributes:
         names: the names; read-only.

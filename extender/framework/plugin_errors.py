@@ -32,7 +32,7 @@ def plugin_exceptions() -> type[BaseException] | tuple[()]:
     """Return the exceptions of plugins, for an `except` clause: all but KeyboardInterrupt, which is the user's Ctrl-C.
 
     A plugin that calls `sys.exit`, or whose Rust code panics (pyo3's PanicException is no Exception), fails like any
-    other, and the process goes on. A panic ends kube-scheduler, and what runs it starts it again with the same pod.
+    other, and the process continues. A panic ends kube-scheduler. It is started again, and the same pod panics again.
     """
     return () if isinstance(sys.exception(), KeyboardInterrupt) else BaseException
 

@@ -54,11 +54,11 @@ def review_victims(
     """Review the victims of each node with the Filter plugins of *profile*; yield the results of a part of the nodes.
 
     Unnecessary victims are reprieved. Victims whose eviction violates a disruption budget are tried first. If the
-    proposed victims are not enough, as few other pods of lower priority as possible are added, but none that is assumed
-    only here: kube-scheduler, which may not know it, would end the preemption with an error. A node is dropped if it is
-    unknown, if PreFilter excludes it, or if the added victims are not enough. If all proposed victims are unnecessary,
-    they are accepted unchanged, because kube-scheduler may have plugins that this profile does not have. *victim_uids*
-    has the uids of the proposed victims by node name.
+    proposed victims are not enough, as few other pods of lower priority as possible are added. Pods that only this
+    process assumes are not added: kube-scheduler may not know them, and would end the preemption with an error. A node
+    is dropped if it is unknown, if PreFilter excludes it, or if the added victims are not enough. If all proposed
+    victims are unnecessary, they are accepted unchanged, because kube-scheduler may have plugins that this profile does
+    not have. *victim_uids* has the uids of the proposed victims by node name.
     """
     pre_filter_run = run_pre_filter_plugins(pod, snapshot, profile, runtime)
     if pre_filter_run.status is not None and not pre_filter_run.status.is_rejected:

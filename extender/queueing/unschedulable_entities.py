@@ -96,9 +96,10 @@ class UnschedulableEntities:
     ) -> list[QueuedEntity]:
         """Return the entities that an event may concern.
 
-        These are the pods with a rejection that *may_concern* accepts, except several with equal signatures of which
-        *may_concern_equal_pods* does not accept the first; and all entities that are in no group. If *find_concerned*
-        returns a function for a rejection, it selects the pods; *may_concern_equal_pods* is called with it too.
+        These are the entities that are in no group, and the pods with a rejection that *may_concern* accepts. Of
+        several pods with equal signatures, *may_concern_equal_pods* is called with the first one; if it returns false,
+        none of them is listed. If *find_concerned* returns a function for a rejection, this function selects the pods,
+        and is passed to *may_concern_equal_pods*.
         """
         listed: list[QueuedEntity] = list(self._ungrouped_entities.values())
         for rejection, pods_by_signature in self._pods.items():

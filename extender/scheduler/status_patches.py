@@ -33,21 +33,19 @@ def _with_transition_time(old_condition: Condition | None, condition: dict[str, 
 
 
 def _has_values(condition: Condition | None, status: object, reason: object, message: object) -> bool:
-    return condition is not None and (condition.status, condition.reason, condition.message) == (
-        status,
-        reason,
-        message,
-    )
+    if condition is None:
+        return False
+    return (condition.status, condition.reason, condition.message) == (status, reason, message)
 
 
 def _is_nominated(pod: Pod, node: str, sent_status: Mapping[str, Any]) -> bool:
     return pod.status.nominated_node_name == node and sent_status.get("nominatedNodeName", node) in (node, node or None)
 
 
-def _make_status_patch(pod: Pod, status: dict[str, Any]) -> ApiCall:
-    meta = pod.metadata
+def _make_status_patch(obj: Pod | PodGroup, status: dict[str, Any]) -> ApiCall:
+    meta = obj.metadata
     body = {"metadata": {"uid": meta.uid}, "status": status}
-    return ApiCall("patch", "Pod", meta.namespace, meta.name, body, "status")
+    return ApiCall("patch", type(obj).__name__, meta.namespace, meta.name, body, "status")
 
 
 def make_pod_scheduled_patch(
@@ -107,12 +105,7 @@ def make_pod_group_scheduled_patch(group: PodGroup, status: Status, condition_ty
         old_condition is not None and old_condition.observed_generation == group.metadata.generation
     ):
         return None
-    meta = group.metadata
-    body = {
-        "metadata": {"uid": meta.uid},
-        "status": {"conditions": [_with_transition_time(old_condition, condition, now)]},
-    }
-    return ApiCall("patch", "PodGroup", meta.namespace, meta.name, body, "status")
+    return _make_status_patch(group, {"conditions": [_with_transition_time(old_condition, condition, now)]})
 
 
 def apply_condition_patch(group: PodGroup, patch: ApiCall) -> PodGroup:

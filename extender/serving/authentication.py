@@ -195,7 +195,7 @@ class Authenticator:
 
 
 def _add_authenticated_group(user: str, groups: tuple[str, ...]) -> tuple[str, ...]:
-    """Return *groups* with `system:authenticated`, unless *user* is anonymous or a group already says which it is.
+    """Return *groups* with `system:authenticated`, unless *user* is anonymous or *groups* has one of the two groups.
 
     Source: apiserver/pkg/authentication/group/authenticated_group_adder.go,
     AuthenticatedGroupAdder.AuthenticateRequest (1.36).

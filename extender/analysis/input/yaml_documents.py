@@ -21,6 +21,7 @@ from extender.basics.input_limits import (
     shorten,
 )
 from extender.config.documents import (
+    BOOLEANS,
     INTEGER,
     NUMBER,
     check_tag_directives,
@@ -213,10 +214,7 @@ def _format_key(value: Any) -> str:
 
 
 _LITERALS: Final[dict[str, bool | None]] = {
-    spelling: value
-    for words, value in ((("y", "yes", "true", "on"), True), (("n", "no", "false", "off"), False))
-    for word in words
-    for spelling in (word, word.capitalize(), word.upper())
+    spelling: value for word, value in BOOLEANS.items() for spelling in (word, word.capitalize(), word.upper())
 } | dict.fromkeys(("", "~", "null", "Null", "NULL"))
 
 

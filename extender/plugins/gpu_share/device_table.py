@@ -136,7 +136,7 @@ class DeviceTable:
         return 0 if self._devices is None else int(self._devices.memory.max(initial=0))
 
     def _may_sync(self, nodes: NodeView) -> bool:
-        """Return whether to update the table: not to an older snapshot, nor to another history for few nodes."""
+        """Return False if the snapshot is older, or if it has another history and *nodes* are only some nodes."""
         old, new = self._position, nodes.snapshot.position
         if old is None or old.history_id is not new.history_id:
             return nodes.rows is None

@@ -32,9 +32,10 @@ sufficient free part. The scores of Fill and Random are scaled so that only the 
 
 **Options** `scorePolicy`. `targetWorkload`: the expected pods of FGD and Fill, a list of `cpu` (milli-CPU), `gpuMilli`
 (of each GPU), `gpuCount`, `gpuModels` and `weight`; without it, the pods seen so far are used. `wastefulPodsWait`, of
-Fill: when few GPUs are free, a pod that would waste most of the rest of a free GPU waits for a GPU that is in use, but
-only while less demand waits than parts of GPUs are useless. `seed` of Random. `dynamicResources`: the
-drivers of GPUs, a list of `driver` and `resource`, the capacity or counter that measures a GPU, `memory` by default.
+Fill: when few GPUs are free, a pod that would waste most of the rest of a free GPU waits for a GPU that is in use. It
+does so only while the waiting pods request less than the sum of the parts of GPUs that are too small for most pods.
+`seed` of Random. `dynamicResources`: the drivers of GPUs, a list of `driver` and `resource`, the capacity or counter
+that measures a GPU, `memory` by default.
 
 Source: hkust-adsl/kubernetes-scheduler-simulator pkg/simulator/plugin/open_gpu_share.go, GpuSharePlugin.Filter,
 GpuSharePlugin.Reserve, allocateGpuIdBasedOnBestFit, allocateGpuIdBasedOnRandomFit.

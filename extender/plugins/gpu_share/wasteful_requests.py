@@ -1,16 +1,16 @@
-"""Requests that waste most of the rest of a GPU: when they must wait for a GPU that is already in use.
+"""Decide whether a request that would waste most of the rest of a free GPU waits for a GPU that is in use.
 
 A pod of 810 milli on a free GPU leaves 190 milli that hardly any other pod can use. If whole GPUs are scarce, the GPU
 is worth more to a later pod that fills it. The policy Fill therefore keeps a free GPU from a shared pod under four
 conditions:
 
-- At most 0.9 times the waste of the request is free, in relation to all GPUs. The waste is the part of a GPU that stays
-  unused if a pod with this request is the first one on it. It comes from a best-fit-decreasing packing of the target
-  workload.
-- Less demand waits than parts of GPUs are useless. If more demand waited, the cluster could not use the saved part
-  before later pods need it.
-- The demand that waits includes the demand that the free GPUs cannot satisfy: pods that accept one exhausted model
-  only, and pods with several GPUs on a node.
+- The free GPUs are few: their share of all GPUs is at most 0.9 times the waste of the request. The waste is the part of
+  a GPU that stays unused if a pod with this request is the first one on it. It comes from a best-fit-decreasing packing
+  of the target workload.
+- The demand of the waiting pods is less than the sum of the parts of GPUs that are useless because they are too small.
+  With more demand, the waiting pods would need the saved GPU before a pod arrives that fills it.
+- This also holds if the demand that the free GPUs cannot satisfy is added: that of pods that accept only one model,
+  which is exhausted, and that of pods with several GPUs.
 - The free CPU suffices for the free GPUs. If CPU is the scarce resource, saved GPUs stay unused.
 
 The constants were chosen on the seeds 0 to 19 of the variants default and gpuspec33 of the openb trace, and on
