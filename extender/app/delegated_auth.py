@@ -28,7 +28,7 @@ from extender.client.transport import AttemptObserver, Request, Transport
 from extender.client.writer import Writer
 from extender.config.model import ClientConnection
 from extender.metrics.client_metrics import ClientMetrics
-from extender.serving.authentication import Authenticator, Reviewer, ReviewError
+from extender.serving.authentication import DECODE_ERRORS, Authenticator, Reviewer, ReviewError
 from extender.serving.authorization import Authorizer
 from extender.serving.rejection_log import RejectionLog
 from extender.serving.serving_options import AuthenticationOptions, AuthorizationOptions, FrontProxyOptions
@@ -233,13 +233,17 @@ def _make_reviewer(transport: Transport | None) -> Reviewer | None:
     return None if transport is None else ReviewClient(Writer(transport))
 
 
+class _ConfigMap(msgspec.Struct):
+    data: dict[str, str] | None = None
+
+
 async def _read_authentication_config_map(transport: Transport, settings: AuthenticationOptions) -> Mapping[str, str]:
     """Return the data of the ConfigMap `extension-apiserver-authentication` in kube-system."""
     try:
         async with asyncio.timeout(_TIMEOUT_SECONDS):  # for the retries as well
             data = await transport.call(Request("GET", _AUTHENTICATION_CONFIG_MAP))
-        return {str(key): str(value) for key, value in msgspec.json.decode(data).get("data", {}).items()}
-    except (ApiError, msgspec.MsgspecError, TimeoutError) as error:
+        return msgspec.json.decode(data, type=_ConfigMap).data or {}
+    except (ApiError, TimeoutError, *DECODE_ERRORS) as error:
         reason = str(error) or f"no response within {_TIMEOUT_SECONDS:g} s"
         if not settings.tolerate_lookup_failure:
             raise DelegatedAuthError(f"client and front proxy CAs could not be looked up: {reason}") from error

@@ -46,15 +46,20 @@ class Lease(KubernetesStruct, frozen=True, kw_only=True):
     spec: LeaseSpec = LeaseSpec()
 
 
+class _RawLease(msgspec.Struct):
+    metadata: dict[str, Any] | None = None
+    spec: dict[str, Any] | None = None
+
+
 def decode_lease(data: bytes) -> Lease:
     """Decode a lease; absent and null fields are empty.
 
     Raises:
         msgspec.MsgspecError: *data* is not a lease.
     """
-    raw = msgspec.json.decode(data, type=dict[str, Any])
-    spec = {key: value for key, value in (raw.get("spec") or {}).items() if value is not None}
-    return msgspec.convert({"metadata": raw.get("metadata") or {}, "spec": spec}, Lease)
+    raw = msgspec.json.decode(data, type=_RawLease)
+    spec = {key: value for key, value in (raw.spec or {}).items() if value is not None}
+    return msgspec.convert({"metadata": raw.metadata or {}, "spec": spec}, Lease)
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,8 @@ class LeaderElector:
     async def _write(self, write: LeaseWrite) -> None:
         sent_at = self.clock.monotonic()
         lease = await self._send(write)
+        if lease.spec.holder_identity != self.election.identity:
+            raise InvalidResponseError("the response to the write of the lease does not name us as its holder")
         self.election.confirm_write(lease, sent_at, self.clock.monotonic())
 
     async def _get_lease(self) -> Lease | None:
@@ -157,7 +159,7 @@ class LeaderElector:
 def _decode(data: bytes) -> Lease:
     try:
         lease = decode_lease(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidResponseError(f"the lease cannot be read: {error}") from error
     if not lease.metadata.get("resourceVersion"):
         # Without a version, our update would replace the lease of a holder that it did not read.

@@ -196,6 +196,12 @@ def test_a_failed_lookup_is_an_error_only_if_failures_are_not_tolerated(tmp_path
             set_up(AuthenticationOptions(kubeconfig=kubeconfig, tolerate_lookup_failure=False))
 
 
+@pytest.mark.parametrize("config_map", [[], {"data": None}, {"data": "x"}, {"data": {"client-ca-file": None}}, "x"])
+def test_no_ca_is_read_from_a_response_that_is_no_config_map(tmp_path: Path, config_map: Any) -> None:
+    with api_server(tmp_path, {CONFIG_MAP: config_map}) as kubeconfig:
+        assert set_up(AuthenticationOptions(kubeconfig=kubeconfig)).client_cas == ()
+
+
 def test_changed_cas_are_used_without_a_restart_and_missing_ones_stay(tmp_path: Path) -> None:
     """Source: apiserver/pkg/server/dynamiccertificates/configmap_cafile_content.go, ConfigMapCAController (1.36)."""
     new_ca, certificate = trustme.CA().cert_pem.bytes().decode(), load_serving_certificate(ServingOptions())

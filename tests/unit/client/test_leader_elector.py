@@ -328,15 +328,42 @@ def test_a_failed_release_returns_false_within_the_renew_deadline() -> None:
     run(main())
 
 
-def test_a_response_that_is_no_lease_gives_nobody_the_lead() -> None:
-    """A proxy answers with JSON and status 200 in the place of the API server."""
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"message": "please log in"},
+        {"spec": "x"},
+        {"spec": []},
+        b'{"metadata":{"a":' + b"[" * 100_000,
+        b"\xff",
+        b"<html>",
+    ],
+    ids=lambda body: str(body)[:30],
+)
+def test_a_response_that_is_no_lease_gives_nobody_the_lead(body: Any) -> None:
+    """A proxy answers with status 200 in the place of the API server."""
 
     async def main() -> None:
         leases = Leases()
         async with leader_and_rival(leases) as (_, rival):
-            rival.server.handler = lambda _: Reply(body={"message": "please log in"})
+            rival.server.handler = lambda _: Reply(body=body)
             await asyncio.sleep(60)
             assert not rival.elector.may_act()
             assert {request.method for request in rival.server.requests} == {"GET"}
+
+    run(main())
+
+
+def test_a_response_that_names_another_holder_gives_nobody_the_lead() -> None:
+    """A proxy answers each request with the same free lease, so that no write reaches the API server."""
+
+    async def main() -> None:
+        leases = Leases()
+        async with leader_and_rival(leases) as (_, rival):
+            free_lease = {"metadata": {"resourceVersion": "5"}, "spec": {}}
+            rival.server.handler = lambda _: Reply(body=free_lease)
+            await asyncio.sleep(60)
+            assert not rival.elector.may_act()
+            assert {request.method for request in rival.server.requests} == {"GET", "PUT"}
 
     run(main())
