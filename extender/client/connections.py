@@ -26,6 +26,7 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import BadHttpMessage
 
+from extender.basics.input_limits import shorten
 from extender.basics.tls_reads import limit_reads
 from extender.client.errors import ResponseTooLargeError
 
@@ -169,7 +170,7 @@ def describe_connection_error(error: Exception, peer: str) -> str:
             text = "no response in time"
         case _:
             text = str(error)
-    return " ".join(text.split()) or type(error).__name__
+    return shorten(" ".join(text.split())) or type(error).__name__
 
 
 def abort_unread(response: aiohttp.ClientResponse) -> None:

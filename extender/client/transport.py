@@ -380,7 +380,7 @@ def _translate_error(error: aiohttp.ClientError | OSError | RuntimeError, target
         case TimeoutError():
             return UnreachableError(f"{target}: no response in time", maybe_sent=True)
         case aiohttp.ClientResponseError():
-            return InvalidResponseError(f"{target}: not an HTTP response: {error.message}")
+            return InvalidResponseError(f"{target}: {describe_connection_error(error, 'API server')}")
         case _:  # uvloop raises RuntimeError if the peer resets a connection while TLS is set up
             return UnreachableError(f"{target}: {error}", maybe_sent=True, connection_broken=True)
 

@@ -10,7 +10,9 @@ import stat
 import struct
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from typing import Any
 
+import aiohttp
 import pytest
 import uvloop
 
@@ -18,7 +20,7 @@ from extender.client.connections import PendingRequests, RecoverySignal, _Socket
 from extender.client.errors import UnreachableError
 from extender.client.extender import build_extenders
 from extender.client.extender_transport import ExtenderError
-from extender.client.transport import Request
+from extender.client.transport import Request, _translate_error
 from extender.config.model import Extender
 from tests.build import make_pod
 from tests.unit.client.scripted_server import SILENCE, Reply, ScriptedServer, Stream, failure_reply, open_transport
@@ -239,3 +241,15 @@ def test_more_headers_than_those_of_most_servers_are_accepted(headers: bytes) ->
 def test_endless_headers_are_rejected(headers: bytes) -> None:
     ((error,), _) = bind([BOUND.replace(b"\r\n", b"\r\n" + headers, 1)])
     assert error.startswith(("not an HTTP response: Got more than 65536 bytes", "not an HTTP response: Too many"))
+
+
+def test_bytes_of_another_protocol_are_shortened_in_the_error() -> None:
+    """aiohttp's message has the whole line, which may have 64 KiB, and four characters for each byte."""
+    ((error,), _) = bind([b"\xff" * 60_000 + b"\r\n\r\n"])
+    assert error.startswith("not an HTTP response: ")
+    assert len(error) < 1_100
+    request_info: Any = None
+    response_error = aiohttp.ClientResponseError(request_info, (), message="\xff\n" * 60_000)
+    translated_error = _translate_error(response_error, "GET /version", "https://server")
+    assert translated_error.message.startswith("GET /version: not an HTTP response: \xff \xff ")
+    assert len(translated_error.message) < 1_100
