@@ -143,6 +143,8 @@ async def _parse_body(request: Request) -> Any:
         raise new_bad_request(
             _NOT_A_JSON_PATCH if expected_type is list else "the body of the request is not an object"
         )
+    if isinstance(parsed_body, dict) and not isinstance(parsed_body.get("metadata") or {}, dict):
+        raise new_bad_request("the metadata in the body of the request is not an object")
     return parsed_body
 
 

@@ -153,7 +153,7 @@ def read_list_page(store: Store, request: RequestInfo) -> ListPage:
             the future.
     """
     selector = parse_list_selector(request)
-    limit = request.parse_int_param("limit") or 0
+    limit = max(0, request.parse_int_param("limit") or 0)  # a negative limit is none
     token = _decode_token(request.query.get("continue", ""))
     resource_version, is_exact = _resolve_version(store, request, token, limit)
     if request.query.get("resourceVersion") == "0":

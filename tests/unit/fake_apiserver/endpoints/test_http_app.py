@@ -81,6 +81,8 @@ def test_an_unknown_path_or_verb_is_rejected(method: str, path: str, code: int) 
     [
         ("POST", b"{", "application/json", 400),
         ("POST", b"[]", "application/json", 400),
+        ("POST", b'{"metadata": 5}', "application/json", 400),
+        ("PATCH", b'{"metadata": "x"}', "application/merge-patch+json", 400),
         ("POST", b"k8s\x00", "application/vnd.kubernetes.protobuf", 415),
         ("PATCH", b"{}", "application/json-patch+json", 400),
         ("PATCH", b"kind: Pod", "application/apply-patch+yaml", 415),
@@ -89,6 +91,8 @@ def test_an_unknown_path_or_verb_is_rejected(method: str, path: str, code: int) 
     ids=[
         "half an object",
         "a list",
+        "metadata that is a number",
+        "a patch of metadata with a text",
         "protobuf",
         "operations that are no list",
         "server-side apply",

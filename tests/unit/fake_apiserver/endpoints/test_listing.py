@@ -50,6 +50,16 @@ def test_pages_show_one_state_though_pods_come_and_go_between_them() -> None:
     run(scenario)
 
 
+def test_a_negative_limit_is_no_limit() -> None:
+    """Source: apiserver/pkg/storage/etcd3/store.go, store.GetList (1.37)."""
+
+    async def scenario(server: FakeApiServer, client: Client) -> None:
+        some_pods(server)
+        assert names(await client.get(f"{PODS}?limit=-1")) == ["p1", "p2", "p3", "p4", "p5"]
+
+    run(scenario)
+
+
 def test_a_continue_token_of_a_compacted_state_is_expired() -> None:
     async def scenario(server: FakeApiServer, client: Client) -> None:
         some_pods(server)
