@@ -182,7 +182,10 @@ def find_waiting_start(pods: Iterable[Pod]) -> tuple[datetime | None, str]:
     if not starts:
         return None, ""
     time, event = min(starts, key=lambda start: start[0])
-    return time.astimezone(UTC), event
+    try:
+        return time.astimezone(UTC), event
+    except OverflowError:  # the first or the last day of the years 1 to 9999, in a time zone that is ahead or behind
+        return time.replace(tzinfo=UTC), event
 
 
 def format_age(start: datetime, now: datetime) -> str:

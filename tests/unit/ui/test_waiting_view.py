@@ -38,6 +38,12 @@ def test_a_pod_without_the_condition_waits_since_it_was_created() -> None:
     assert find_waiting_start([make_pod("a")]) == (None, "")
 
 
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
+def test_a_time_that_utc_cannot_represent_is_shown_without_its_time_zone(text: str) -> None:
+    pod = make_pod("a", metadata={"creationTimestamp": text})
+    assert find_waiting_start([pod]) == (datetime.fromisoformat(text).replace(tzinfo=UTC), "created")
+
+
 def test_the_owner_is_the_controller() -> None:
     owners = [
         {"apiVersion": "v1", "kind": "Node", "name": "other", "uid": "1"},
