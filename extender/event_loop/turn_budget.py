@@ -17,11 +17,12 @@ TURN_SECONDS: Final = 0.004
 """Seconds after which no further step begins in a turn. The last step may end later."""
 
 
-_LONG_STEP_SECONDS, _PAUSE_SHARE, _MAX_PAUSE_SECONDS = 1.0, 0.1, 1.0
+_LONG_STEP_SECONDS, _PAUSE_SHARE, _MAX_PAUSE_SECONDS = 0.2, 0.1, 1.0
 """Duration of a step after which its task pauses, the pause as a share of the duration, and the longest pause.
 
 An attempt may block the event loop, up to the `filterTimeout` of DynamicResources, which is the deadline for a renewal
-of the lease, too. So the handshake of a health probe and the renewal of the lease must end in the pause.
+of the lease, too. So the handshake of a health probe and the renewal of the lease must end in the pause. After shorter
+steps they take four turns, which must be less than the second after which the kubelet ends a probe by default.
 """
 
 

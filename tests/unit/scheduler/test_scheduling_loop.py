@@ -73,7 +73,7 @@ def test_a_pod_of_high_priority_leaves_the_backoff_queue_while_other_pods_wait()
         wake_event, stop_event = asyncio.Event(), asyncio.Event()
         loop_task = asyncio.create_task(harness.scheduler.run(wake_event, stop_event))
         while len(harness.api.calls_to("binding")) < 20:
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.001)
         stop_event.set()
         wake_event.set()
         await loop_task
@@ -86,6 +86,7 @@ def test_a_pod_of_high_priority_leaves_the_backoff_queue_while_other_pods_wait()
 @pytest.mark.parametrize(
     ("attempt_seconds", "answer_seconds"),
     [
+        pytest.param(0.2, 0.01, id="a health probe, after a pod with many affinity terms"),
         pytest.param(2.0, 0.01, id="the TLS handshake of a health probe"),
         pytest.param(10.0, 0.9, id="a slow renewal of the lease, after a search for devices"),
     ],
