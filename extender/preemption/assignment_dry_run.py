@@ -20,7 +20,7 @@ from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins, 
 from extender.cycle.dry_run import list_plugins_with_extensions, select_nominated_pods
 from extender.cycle.filter import FilterResults
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.framework.extension_points import CacheableFilter
+from extender.framework.extension_points import CacheableFilter, DependsOn
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import FilterColumn
@@ -100,18 +100,16 @@ class AssignmentDryRun:
         """
         violation_counts = count_violations(budgets, [unit.pods for unit in units])
         local_assignments = [self._make_local(assignment) for assignment in self._assignments]
-        are_filters_local = all(
-            local.skipped_plugins == assignment.skipped_plugins
-            for local, assignment in zip(local_assignments, self._assignments, strict=True)
-        )
+        are_filters_local = all(map(self._has_only_local_filters, self._assignments))
         is_local = are_filters_local and self.find_rejection() is None
         victim_indices: list[int] = []
         for index in sorted(range(len(units)), key=lambda index: violation_counts[index] == 0):
-            self.restore_pods(units[index].pods)
             node_names = {pod.node_name for pod in units[index].pods}
-            rejection = self._find_local_rejection(
-                [assignment for assignment in local_assignments if assignment.node_name in node_names]
-            )
+            changed_assignments = [local for local in local_assignments if local.node_name in node_names]
+            if is_local and not changed_assignments:
+                continue  # no filter reads these pods
+            self.restore_pods(units[index].pods)
+            rejection = self._find_local_rejection(changed_assignments)
             if rejection is not None or (not is_local and self.find_rejection() is not None):
                 self.remove_pods(units[index].pods)
                 victim_indices.append(index)
@@ -150,16 +148,22 @@ class AssignmentDryRun:
                 self._hypothesis.remove_pod(assumed_pod)
 
     def _make_local(self, assignment: Assignment) -> Assignment:
-        """Return *assignment* without the filters whose result may depend on pods of other nodes.
+        """Return *assignment* with the filters that read the pods on its node, and no pods of other nodes.
 
         The states are those of *assignment*. Those of the remaining filters do not depend on pods.
         """
         other_plugins = {
             plugin.name
-            for plugin in self._profile.filter_plugins
-            if plugin.name not in assignment.skipped_plugins and not self._is_local(plugin, assignment.pod)
+            for plugin in self._list_filters(assignment)
+            if not self._is_local(plugin, assignment.pod) or plugin.filter_depends_on is DependsOn.NODE
         }
         return replace(assignment, skipped_plugins=assignment.skipped_plugins | other_plugins)
+
+    def _has_only_local_filters(self, assignment: Assignment) -> bool:
+        return all(self._is_local(plugin, assignment.pod) for plugin in self._list_filters(assignment))
+
+    def _list_filters(self, assignment: Assignment) -> Iterable[Any]:
+        return (plugin for plugin in self._profile.filter_plugins if plugin.name not in assignment.skipped_plugins)
 
     def _is_local(self, plugin: Any, pod: PodInfo) -> bool:
         if not self._runtime.result_cache.enabled or plugin.name not in self._cacheable_plugins:
@@ -222,9 +226,7 @@ class AssignmentDryRun:
         if row is None:
             return error_status(f'nodeinfo not found for node name "{assignment.node_name}"')
         view = snapshot.view(np.array([row], dtype=np.int64))
-        for plugin in self._profile.filter_plugins:
-            if plugin.name in assignment.skipped_plugins:
-                continue
+        for plugin in self._list_filters(assignment):
             state = assignment.cycle_state.get(plugin.name)
             try:
                 rejections = self._runtime.runner.filter(plugin, assignment.pod, view, state)

@@ -10,6 +10,7 @@ from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import run_pre_filter_plugins
+from extender.framework.plugin_runner import PluginRunner
 from extender.framework.status import Status
 from extender.preemption.assignment_dry_run import Assignment, AssignmentDryRun
 from extender.preemption.disruption_budgets import Budgets
@@ -123,6 +124,29 @@ def test_only_the_pods_on_the_node_of_a_victim_are_filtered_if_no_filter_depends
     victims, _ = preparation.dry_run.reprieve_units(units, Budgets(()))
     assert [unit.pods[0].pod.metadata.name for unit in victims] == ["w"]
     assert filtered == ["a", "b", "a", "b"], "at the start, and after w was restored"
+
+
+def test_victims_are_restored_only_for_the_filters_that_read_the_pods_on_their_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    preparation = Preparation(make_victim("v", "n2"), make_victim("w", "n1"))
+    calls: list[str] = []
+    restore_pods, run_filter = AssignmentDryRun.restore_pods, PluginRunner.filter
+
+    def record_and_restore(dry_run: AssignmentDryRun, pods: list[AssignedPodInfo]) -> None:
+        calls.extend(f"restore {pod.pod.metadata.name}" for pod in pods)
+        restore_pods(dry_run, pods)
+
+    def record_and_run(runner: PluginRunner, plugin: Any, *arguments: Any) -> Any:
+        calls.append(plugin.name)
+        return run_filter(runner, plugin, *arguments)
+
+    monkeypatch.setattr(AssignmentDryRun, "restore_pods", record_and_restore)
+    monkeypatch.setattr(PluginRunner, "filter", record_and_run)
+    units = [PreemptionUnit(1, [preparation.pods[name]]) for name in "vw"]
+    preparation.dry_run.reprieve_units(units, Budgets(()))
+    assert calls[calls.index("restore w") :] == ["restore w", *["NodeResourcesFit"] * 2]
+    assert "restore v" not in calls
 
 
 def test_no_cache_key_is_computed_for_a_skipped_filter(monkeypatch: pytest.MonkeyPatch) -> None:
