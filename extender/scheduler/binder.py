@@ -103,6 +103,8 @@ class Binder:
         on_wait_end: the function that is called when the wait of a plan ends. Its arguments are the allocated
             devices of the plan, the result of the wait and its duration in seconds.
         get_stop_reason: the function that returns why the wait of a plan must end; empty if it may go on.
+        get_cancel_reason: the function that returns why the binding is cancelled; empty if it is not. Until PreBind
+            ends, the error names the plugin that was running.
         check_node_freshness: the function that returns why the cached node may be out of date; empty if it is current.
     """
 
@@ -121,6 +123,7 @@ class Binder:
     record_event: Callable[[str, str], None] = do_nothing
     on_wait_end: Callable[[Sequence[tuple[str, bool]], Status, float], None] = do_nothing
     get_stop_reason: Callable[[], str] = lambda: ""
+    get_cancel_reason: Callable[[], str] = lambda: ""
     check_node_freshness: Callable[[str], Awaitable[str]] = skip_freshness_check
 
     @contextmanager
@@ -178,6 +181,8 @@ class Binder:
         def ensure_still_valid() -> None:
             if errors:
                 raise BindingError(error_status("some other PreBind operation failed"))
+            if reason := self.get_cancel_reason():
+                raise BindingError(PluginError(plugin.name, "PreBind", reason).status)
             self.ensure_still_valid()
 
         try:

@@ -132,6 +132,7 @@ async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:
         record_event=record_event,
         check_node_freshness=context.check_node_freshness,
         on_wait_end=partial(_observe_device_bindings, context, task.profile.scheduler_name),
+        get_cancel_reason=lambda: task.cancel_reason,
     )
     pre_flights = binding_cycle.PreFlightOutcome(None, tuple((plugin,) for plugin in task.profile.pre_bind_plugins))
     if "NominatedNodeNameForExpectation" in context.gates:

@@ -15,7 +15,7 @@ from extender.config.feature_gates import FeatureGates
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.events import ActionType, ClusterEventWithHint, EventResource
 from extender.framework.extension_points import PermitResult, PreBindPreFlightResult
-from extender.framework.status import Code, Reason, Rejection, Status
+from extender.framework.status import SUCCESS, Code, Reason, Rejection, Status
 from extender.plugins.default_binder import DefaultBinder
 from extender.scheduler.binding_task import BindingTask
 from tests.build import make_node, make_pod
@@ -176,6 +176,29 @@ def test_a_wait_condition_of_pre_bind_that_fails_ends_the_binding(wait_condition
     ((_, reason, note),) = harness.events.recorded
     assert reason == "FailedScheduling"
     assert note.startswith(f'running PreBind plugin "OnlyOne": {message}')
+    assert (plugin.unreserved, harness.queue_of("web")) == (1, "backoff")
+
+
+@pytest.mark.parametrize(
+    ("is_waiting", "note"),
+    [(True, 'running PreBind plugin "OnlyOne": preempted'), (False, "preempted")],
+    ids=["while PreBind waits", "when PreBind has ended"],
+)
+def test_a_binding_that_is_cancelled_names_the_pre_bind_plugin_that_was_running(is_waiting: bool, note: str) -> None:
+    """Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPlugins;
+    pkg/scheduler/schedule_one.go, Scheduler.bindingCycle (1.36).
+    """
+
+    def cancel(_: Any) -> Status | None:
+        harness.context.pre_bind_cancel_functions["uid-default-web"]("preempted")
+        return None if is_waiting else SUCCESS
+
+    plugin = OnlyOne(pre_bind=ApiPlan((), cancel, 60.0))
+    harness, _ = make_harness(plugin)
+
+    harness.attempt()
+
+    assert harness.events.recorded == [("default/web", "FailedScheduling", note)]
     assert (plugin.unreserved, harness.queue_of("web")) == (1, "backoff")
 
 
