@@ -232,6 +232,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "4,000,000": (extender.MAX_VALUES_WITH_NODES, 4_000_000),
     },
     "Recorded cluster (`-f`), plain or gunzipped": {"2 GiB": (_RECORDING, 2 * GIB)},
+    "Files of a directory (`-f`)": {"10,000": (input_files._MAX_DIRECTORY_FILES, 10_000)},
     "Recorded cluster in YAML": {
         "256 MiB": (input_limits.MAX_YAML_BYTES, 256 * MIB),
         "30,000,000": (input_limits.MAX_YAML_EVENTS, 30_000_000),

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation, UnreadableError
-from extender.analysis.input.input_files import STDIN, read_file
+from extender.analysis.input.input_files import get_display_name, list_files, read_file
 from extender.analysis.input.manifest_rules import find_invalid_fields
 from extender.analysis.input.misspelled_fields import find_misspelled_fields
 from extender.analysis.input.object_decoding import InvalidObjectError, decode_entry, suggest_kind
@@ -76,28 +76,15 @@ def read_recording(files: Iterable[str], *, override: bool = False) -> Recording
 
     Args:
         files: the files' paths, or `-` for standard input. A file is YAML or JSON with objects or Lists, plain or
-            gzipped.
-        override: whether a later object replaces an earlier object of the same kind and name. Otherwise this is an
-            error.
+            gzipped. A directory stands for the files in it; see `list_files`.
+        override: whether a later object of the same kind and name replaces an earlier one; otherwise this is an error.
 
     Raises:
         InputError: the input is invalid. The exception has all errors, or the first twenty.
     """
     reader = _RecordingReader(override=override)
-    file_names = list(files)
-    for index, file in enumerate(file_names):
-        if file in file_names[:index]:
-            location = SourceLocation("stdin" if file == STDIN else file)
-            reader.add_error(InputErrorLine(location, "is named twice; name it once"))
-            continue
-        try:
-            source, data = read_file(file, sys.stdin.buffer.read)
-            reader.add_file(source, data)
-        except UnreadableError as error:
-            reader.add_error(error.error)
-        except RecursionError:
-            message = "Lists are nested too deeply; put the objects into one List"
-            reader.add_error(InputErrorLine(SourceLocation(file), message))
+    for file in files:
+        reader.read(file)
     return reader.finish()
 
 
@@ -195,17 +182,34 @@ class _RecordingReader:
         self._kubernetes_version = ""
         self._errors: list[InputErrorLine] = []
 
-    def add_file(self, source: str, data: bytes) -> None:
-        """Add the entries of a file. A file without an object that scheduling reads is an error.
-
-        Raises:
-            UnreadableError: the remainder of the text cannot be parsed.
-        """
-        self.sources.append(source)
-        if not self.add_entries(read_entries(data, source)):
+    def read(self, file: str) -> None:
+        """Add the objects of a file or a directory. One without an object that scheduling reads is an error."""
+        try:
+            results = [self._read_file(name) for name in list_files(file)]
+        except UnreadableError as error:
+            self.add_error(error.error)
+            return
+        if not any(results):
             kinds = ", ".join(sorted(self._skipped)[:_MAX_NAMED_KINDS])
             reason = f"scheduling does not read its kinds, such as {kinds}" if kinds else "it has no object"
-            self.add_error(InputErrorLine(SourceLocation(source), f"adds nothing to the cluster: {reason}"))
+            self._add_file_error(file, f"adds nothing to the cluster: {reason}")
+
+    def _read_file(self, file: str) -> bool:
+        """Add a file's objects or its error. Return whether it has an error, or an object that scheduling reads."""
+        if (name := get_display_name(file)) in self.sources:
+            self._add_file_error(file, "is named twice; name it once")
+            return True
+        self.sources.append(name)
+        try:
+            return self.add_entries(read_entries(read_file(file, sys.stdin.buffer.read)[1], name))
+        except UnreadableError as error:
+            self.add_error(error.error)
+        except RecursionError:
+            self._add_file_error(file, "Lists are nested too deeply; put the objects into one List")
+        return True
+
+    def _add_file_error(self, file: str, message: str) -> None:
+        self.add_error(InputErrorLine(SourceLocation(get_display_name(file)), message))
 
     def add_error(self, error: InputErrorLine) -> None:
         """Add an error. Stop reading at the maximum number of errors.

@@ -55,7 +55,8 @@ FilesOrClusterOption = Annotated[
         "--file",
         "-f",
         metavar="FILE",
-        help="Recorded cluster: YAML or JSON, plain or gzipped; - is standard input. May be repeated. "
+        help="Recorded cluster: YAML or JSON, plain or gzipped, or a directory of such files; - is standard input. "
+        "May be repeated. "
         "Default: the live cluster of the current kubeconfig.",
     ),
 ]

@@ -14,7 +14,8 @@ from extender.serving.serving_options import ALWAYS_ALLOWED_PATHS
 FILES: Final = FlagType("FILE", lambda text: (text,), ",".join, repeatable=True)
 
 _CLUSTER = (
-    Flag("file", FILES, (), "Recorded cluster instead of a live one: YAML or JSON, - is standard input; repeatable.",
+    Flag("file", FILES, (),
+         "Recorded cluster instead of a live one: YAML or JSON, or a directory; - is standard input; repeatable.",
          short="f"),
     Flag("override", BOOL, False, "With --file: a later object replaces an earlier one of the same kind and name."),
     Flag("without-cluster", BOOL, False, "No cluster: requests must contain whole nodes."),

@@ -2,8 +2,10 @@
 
 import codecs
 import itertools
+import os
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final
 
 from extender.analysis.input.input_errors import UnreadableError
@@ -15,6 +17,33 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _NULL: Final = b"\0"
 _GZIP_BITS: Final = zlib.MAX_WBITS | 16
 _CHUNK_BYTES: Final = 1024**2
+_MAX_DIRECTORY_FILES: Final = 10_000
+_EXTENSIONS: Final = (".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz")
+"""Source: cli-runtime/pkg/resource/builder.go, FileExtensions (1.36), which has the first three."""
+
+
+def list_files(path: str) -> list[str]:
+    """Return *path*, or the files with JSON or YAML in it by name if it is a directory. Subdirectories are not read.
+
+    Raises:
+        UnreadableError: the directory cannot be read, has no such file or more than 10,000.
+
+    Source: cli-runtime/pkg/resource/visitor.go, ExpandPathsToFileVisitors (1.36).
+    """
+    try:
+        if not Path(path).is_dir():
+            return [path]
+        with os.scandir(path) as entries:
+            found = (entry.path for entry in entries if entry.name.endswith(_EXTENSIONS) and not entry.is_dir())
+            files = sorted(itertools.islice(found, _MAX_DIRECTORY_FILES + 1))
+    except OSError as error:
+        raise UnreadableError(path, _describe_os_error(error)) from error
+    if not files:
+        raise UnreadableError(path, f"is a directory without a file whose name ends in {', '.join(_EXTENSIONS)}")
+    if len(files) > _MAX_DIRECTORY_FILES:
+        message = f"has more than {_MAX_DIRECTORY_FILES} files; merge them, or name smaller directories one by one"
+        raise UnreadableError(path, message)
+    return files
 
 
 def read_file(file: str, read_stdin: Callable[[int], bytes], max_bytes: int = MAX_RECORDING_BYTES) -> tuple[str, bytes]:
@@ -60,7 +89,7 @@ def _describe_os_error(error: OSError) -> str:
         case FileNotFoundError():
             return "no such file; check the path, or write - to read standard input"
         case IsADirectoryError():
-            return "is a directory; name the files in it one by one"
+            return "is a directory; name a file"
         case PermissionError():
             return "may not be read; check its permissions"
     return f"cannot be read: {error.strerror or error}"

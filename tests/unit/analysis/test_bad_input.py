@@ -171,7 +171,7 @@ def test_a_missing_file_and_a_directory_are_errors(tmp_path: Path) -> None:
     missing = tmp_path / "no.yaml"
     assert errors_in_files(missing, tmp_path) == [
         f"{missing}: no such file; check the path, or write - to read standard input",
-        f"{tmp_path}: is a directory; name the files in it one by one",
+        f"{tmp_path}: is a directory without a file whose name ends in .json, .yaml, .yml, .json.gz, .yaml.gz, .yml.gz",
     ]
 
 
