@@ -59,10 +59,13 @@ type firstOfTies struct {
 
 func (p *firstOfTies) Name() string                         { return firstOfTiesName }
 func (p *firstOfTies) ScoreExtensions() fwk.ScoreExtensions { return nil }
-func (p *firstOfTies) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	return nil, nil
-}
 func (p *firstOfTies) PlacementScoreExtensions() fwk.PlacementScoreExtensions { return nil }
+
+// SignPod ends opportunistic batching, which extender does not have. It would score a member on nodes as they were before
+// the potential victims were removed.
+func (p *firstOfTies) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	return nil, fwk.NewStatus(fwk.Unschedulable, "the oracle does not batch pods")
+}
 
 func (p *firstOfTies) Score(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	return p.scoreName(node.Node().Name)
