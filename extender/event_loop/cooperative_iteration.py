@@ -1,9 +1,9 @@
 """Iterate over long lists so that the event loop also serves health probes and watches."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from time import perf_counter
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from extender.event_loop.turn_budget import begin_step, compute_pause, wait_for_turn
 
@@ -33,6 +33,15 @@ async def let_other_tasks_run(count: int) -> None:
     elif (seconds := begin_step()) >= MAX_BLOCKING_SECONDS:
         await asyncio.sleep(compute_pause(seconds))
         begin_step()
+
+
+async def pause_after(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Await *coroutine*, and let other tasks run after its last step. While it waits, they run anyway."""
+    begin_step()
+    try:
+        await coroutine
+    finally:
+        await let_other_tasks_run(1)
 
 
 async def iterate_cooperatively(items: Iterable[T]) -> AsyncIterator[T]:

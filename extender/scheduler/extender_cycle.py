@@ -29,6 +29,8 @@ from extender.cycle.extender_steps import ExtenderStep, FilteredNodes, FilterSte
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.scheduling_cycle import CycleInputs, run_scheduling_cycle
 from extender.cycle.score import Ranking
+from extender.event_loop.cooperative_iteration import let_other_tasks_run
+from extender.event_loop.turn_budget import begin_step
 from extender.framework.extension_points import PostFilterResult
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import ResultCache
@@ -73,7 +75,10 @@ async def schedule_with_extenders(
         try:
             step = next(steps)
             while True:
-                step = steps.send(await calls.make(step))
+                await let_other_tasks_run(1)
+                answer = await calls.make(step)
+                begin_step()  # other tasks ran during the call
+                step = steps.send(answer)
         except StopIteration as stop:
             decision: Decision = stop.value
             return decision

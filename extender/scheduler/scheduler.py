@@ -16,7 +16,8 @@ from extender.cycle import binding_cycle
 from extender.cycle.decision import AttemptFailure, ScheduleFailure, ScheduleResult
 from extender.cycle.pre_filter import find_size_error
 from extender.cycle.scheduling_cycle import schedule_pod
-from extender.event_loop.turn_budget import compute_pause, wait_for_turn
+from extender.event_loop.cooperative_iteration import pause_after
+from extender.event_loop.turn_budget import begin_step, compute_pause, wait_for_turn
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
 from extender.framework.status import Status, error_status
@@ -70,15 +71,13 @@ class Scheduler(EventHandler):
         while not stop_event.is_set():
             wake_event.clear()
             self.run_periodic_tasks()
-            start = self._context.clock.monotonic()
+            begin_step()
             while not stop_event.is_set() and self._may_schedule() and await self.schedule_one():
-                now = self._context.clock.monotonic()
-                if now >= self._next_backoff_flush:
+                if self._context.clock.monotonic() >= self._next_backoff_flush:
                     self.run_periodic_tasks()
                 # Watches, probes, and the bindings of resumed pods run now.
-                await asyncio.sleep(compute_pause(now - start))
+                await asyncio.sleep(compute_pause(begin_step()))
                 await wait_for_turn()
-                start = self._context.clock.monotonic()
             seconds_to_flush = self._next_backoff_flush - self._context.clock.monotonic()
             try:
                 async with asyncio.timeout(max(seconds_to_flush, _MIN_WAIT_SECONDS)):
@@ -179,7 +178,7 @@ class Scheduler(EventHandler):
 
     async def _run_with_periodic_tasks(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Await *coroutine* and run the periodic tasks meanwhile."""
-        task = asyncio.create_task(coroutine)
+        task = asyncio.create_task(pause_after(coroutine))
         try:
             while not (await asyncio.wait({task}, timeout=FLUSH_BACKOFF_SECONDS))[0]:
                 self.run_periodic_tasks()
