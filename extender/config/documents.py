@@ -33,8 +33,10 @@ _STR_TAG: Final = "tag:yaml.org,2002:str"
 _UNUSUAL_LINE_BREAK: Final = re.compile("[\r\x85\u2028\u2029]")
 _LETTER_BOOLEAN: Final = re.compile(r"^[yYnN]$")
 BOOLEANS: Final = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
-# PyYAML's error has the representation of the character.
-_INVALID_START: Final = re.compile(r"found character '(.+)' that cannot start any token")
+# The errors of libyaml do not name the character. Those of PyYAML have its representation.
+_INVALID_START: Final = re.compile(
+    r"found character ('.+' )?that cannot start any token|found a tab character that violates indentation"
+)
 # Go writes these in quotes, because readers of YAML 1.1 take them for a time, a number to the base 60 or a number.
 _QUOTED_TEXT: Final = re.compile(
     r"^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ][0-9:.]+(Z|[-+][0-9:]+)?)?"
@@ -215,7 +217,7 @@ def parse_document(data: bytes, source: str, max_bytes: int = MAX_CONFIG_BYTES) 
         if json_error is not None and looks_like_json:
             message = _format_json_error(json_error)
         else:
-            message = _format_yaml_error(exc)
+            message = _format_yaml_error(exc, text)
         raise ConfigError([FieldError("", f"{source}: {message}")]) from exc
     except ValueError as exc:  # an invalid integer, date or base64 value
         raise ConfigError([FieldError("", f"{source}: {exc}")]) from exc
@@ -224,7 +226,10 @@ def parse_document(data: bytes, source: str, max_bytes: int = MAX_CONFIG_BYTES) 
 def _parse_yaml(text: str) -> tuple[object, list[FieldError]]:
     try:
         return _parse_yaml_with(_FastLoader, text)
-    except (yaml.YAMLError, ValueError):
+    except (yaml.YAMLError, ValueError) as error:
+        # PyYAML rejects each tab before a value, and would name it in place of the character that is invalid.
+        if isinstance(error, yaml.MarkedYAMLError) and is_invalid_start(error):
+            raise
         return _parse_yaml_with(_Loader, text)
 
 
@@ -297,18 +302,24 @@ def _build_json_object(pairs: list[tuple[str, object]]) -> _JsonObject:
     return json_object
 
 
-def describe_invalid_start(character: str) -> str:
-    """Return the error about a character that cannot begin a value."""
-    if character == "\t":
-        return "a tab indents the line; indent with spaces"
-    return f"a value starts with {character}; put it in quotes"
+def is_invalid_start(error: yaml.MarkedYAMLError) -> bool:
+    """Return whether an error is about a tab, or another character that cannot begin a value."""
+    return error.problem_mark is not None and _INVALID_START.fullmatch(error.problem or "") is not None
 
 
-def _format_yaml_error(exc: yaml.YAMLError) -> str:
+def describe_invalid_start(text: str, mark: yaml.Mark) -> str:
+    """Return the error about the character of *text* at *mark*, which cannot begin a value."""
+    line = "".join(text.removeprefix("\ufeff").splitlines()[mark.line : mark.line + 1])
+    before, character = line[: mark.column].strip(), line[mark.column : mark.column + 1]
+    if character != "\t":
+        return f"a value starts with {character}; put it in quotes"
+    return f'a tab follows "{before[-1]}"; write a space' if before else "a tab indents the line; indent with spaces"
+
+
+def _format_yaml_error(exc: yaml.YAMLError, text: str) -> str:
     if isinstance(exc, yaml.MarkedYAMLError) and exc.problem_mark is not None:
         mark = exc.problem_mark
-        match = _INVALID_START.fullmatch(exc.problem or "")
-        problem = describe_invalid_start(match[1].replace("\\t", "\t")) if match else exc.problem or exc.context
+        problem = describe_invalid_start(text, mark) if is_invalid_start(exc) else exc.problem or exc.context
         return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
     return " ".join(str(exc).split())
 

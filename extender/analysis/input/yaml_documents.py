@@ -26,6 +26,7 @@ from extender.config.documents import (
     NUMBER,
     check_tag_directives,
     describe_invalid_start,
+    is_invalid_start,
     limit_events,
     parse_number,
 )
@@ -35,10 +36,6 @@ _TAG_PREFIX: Final = "tag:yaml.org,2002:"
 _MAX_INTEGER: Final = 2**63
 _MERGE_KEY: Final = "<<"
 _TYPES_BY_TAG: Final = {"int": (int,), "float": (int, float), "bool": (bool,), "null": (type(None),)}
-# The errors of libyaml about a tab or another character that cannot begin a value do not name it.
-_INVALID_STARTS: Final = frozenset(
-    {"found character that cannot start any token", "found a tab character that violates indentation"}
-)
 _PARSER: Final[type[Any]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -88,16 +85,12 @@ def read_yaml_documents(data: bytes, source: str) -> Iterator[tuple[int, Any]]:
         mark = error.problem_mark if error.problem_mark is not None else error.context_mark
         position = f"line {mark.line + 1}" if mark else ""
         message = " ".join(part for part in (error.context, error.problem) if part)
-        if mark and error.problem in _INVALID_STARTS:
-            message = describe_invalid_start(_read_character(data, mark))
+        if mark and is_invalid_start(error):
+            message = describe_invalid_start(data.decode(), mark)
         raise UnreadableError(source, f"broken YAML: {message}", position) from error
     except yaml.reader.ReaderError as error:
         line = data.decode()[: error.position].count("\n") + 1
         raise UnreadableError(source, f"broken YAML: {error.reason}", f"line {line}") from error
-
-
-def _read_character(data: bytes, mark: yaml.Mark) -> str:
-    return "".join(data.decode("utf-8-sig").splitlines()[mark.line : mark.line + 1])[mark.column : mark.column + 1]
 
 
 def make_document_limit_error(source: str, position: str) -> UnreadableError:

@@ -51,6 +51,14 @@ INVALID_FILES = {
         "metadata:\n\tname: web\n",
         "c.yaml: line 2: broken YAML: a tab indents the line; indent with spaces",
     ),
+    "YAML with a tab after a dash": (
+        "a:\n- \tb: @c\n",
+        'c.yaml: line 2: broken YAML: a tab follows "-"; write a space',
+    ),
+    "YAML with a tab before a value that needs quotes": (
+        "a: b\nimage:\t@registry/web\n",
+        "c.yaml: line 2: broken YAML: a value starts with @; put it in quotes",
+    ),
     "YAML with a value that needs quotes": (
         "a: b\nimage: @registry/web\n",
         "c.yaml: line 2: broken YAML: a value starts with @; put it in quotes",

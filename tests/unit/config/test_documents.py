@@ -116,6 +116,8 @@ def test_a_json_syntax_error_is_reported_in_terms_of_json() -> None:
     [
         (b"a:\n\tb: c\n", "f: line 2, column 1: a tab indents the line; indent with spaces"),
         (b"a: b\n\tc: d\n", "f: line 2, column 1: a tab indents the line; indent with spaces"),
+        (b"a:\n-\tb: c\n", 'f: line 2, column 2: a tab follows "-"; write a space'),
+        (b"a:\tb\nc:\t@d\n", "f: line 2, column 4: a value starts with @; put it in quotes"),
         (b"a: @b\n", "f: line 1, column 4: a value starts with @; put it in quotes"),
     ],
 )
