@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Annotated, Final
 
 import typer
+from msgspec.structs import replace
 
 from extender.analysis.input.input_files import get_display_name
 from extender.app import wiring
@@ -127,10 +128,10 @@ def _check_certificates(extenders: Iterable[Extender], file: str) -> None:
     """
     errors: list[FieldError] = []
     for index, extender in enumerate(extenders):
-        tls = extender.tls_config
-        if tls is not None and not (tls.ca_file or tls.cert_file or tls.key_file):
+        if extender.tls_config is not None:
+            tls = replace(extender.tls_config, ca_file="", cert_file="", key_file="")
             try:
-                ExtenderTransport(extender, item("extenders", index))
+                ExtenderTransport(replace(extender, tls_config=tls), item("extenders", index))
             except ConfigError as error:
                 errors += error.errors
     if errors:

@@ -316,8 +316,16 @@ def test_a_certificate_of_an_extender_that_is_no_pem_is_an_error(extender: Comma
     status, out, err = extender("config", "check", str(config))
     assert (status, out) == (2, "")
     assert err.startswith(f"extender: {config}: extenders[0].tlsConfig: ")
-    config.write_text(config.read_text().replace("caData: aGVsbG8=", "caFile: /only/on/the/scheduler's/machine"))
+
+
+def test_the_files_of_certificates_are_not_read(extender: Command, config: Path) -> None:
+    """They may exist only on the scheduler's machine."""
+    tls = "{caFile: /no-ca, certFile: /no-certificate, keyFile: /no-key}"
+    config.write_text(HEAD + f"extenders: [{{urlPrefix: https://x, filterVerb: filter, tlsConfig: {tls}}}]\n")
     assert extender("config", "check", str(config)) == (0, f"{config}: fine; decides for default-scheduler\n", "")
+    config.write_text(config.read_text().replace("caFile: /no-ca", "caData: aGVsbG8="))
+    status, _, err = extender("config", "check", str(config))
+    assert (status, err.count("extenders[0].tlsConfig: ")) == (2, 1)
 
 
 def test_a_missing_configuration_is_one_line(extender: Command, cluster: str, config: Path) -> None:
