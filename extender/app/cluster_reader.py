@@ -348,7 +348,7 @@ def _read(
         raise make_credentials_error(error, file_hint) from error
     except UnreachableError as error:
         hint = f"check the server and the certificate-authority of the cluster in the kubeconfig{file_hint}"
-        message = str(error).replace(f"cannot connect to {server}:", "cannot connect:", 1)
+        message = f"cannot connect: {error.connect_error}" if error.connect_error else error.message
         raise UnreadableError(server, f"{message}; {hint}") from error
     except ApiError as error:
         raise UnreadableError(server, str(error)) from error

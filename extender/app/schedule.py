@@ -105,10 +105,8 @@ async def _wait_for_api_server(scheduler: StandaloneScheduler, server: str, stop
                 log.warning("Cannot read the version of the API server", extra={"err": "it asks to retry later"})
         except UnreachableError as error:
             if get_time() + _RETRY_SECONDS > deadline:
-                reason = str(error).removeprefix(f"cannot connect to {server}: ")
-                raise StartError(
-                    f"the API server {server} cannot be reached: {reason}; check --kubeconfig, --master and the network"
-                ) from error
+                reason, hint = error.connect_error or error.message, "check --kubeconfig, --master and the network"
+                raise StartError(f"the API server {server} cannot be reached: {reason}; {hint}") from error
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_RETRY_SECONDS):
                     await stopping.wait()

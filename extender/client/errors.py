@@ -85,12 +85,16 @@ class UnreachableError(ApiError):
     Attributes:
         maybe_sent: whether the request may have reached the server, and may have been executed.
         connection_broken: whether a connection broke; an idempotent request may be repeated at once.
+        connect_error: why there is no connection, without the address of the server; empty if there was one.
     """
 
-    def __init__(self, message: str, *, maybe_sent: bool, connection_broken: bool = False) -> None:
+    def __init__(
+        self, message: str, *, maybe_sent: bool, connection_broken: bool = False, connect_error: str = ""
+    ) -> None:
         super().__init__(message)
         self.maybe_sent = maybe_sent
         self.connection_broken = connection_broken
+        self.connect_error = connect_error
 
 
 class FencedError(ApiError):

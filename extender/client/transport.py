@@ -372,7 +372,8 @@ def _translate_error(error: aiohttp.ClientError | OSError | RuntimeError, target
             return FencedError(cause.message)
         case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | aiohttp.ClientHttpProxyError():
             description = describe_connection_error(error, "API server")
-            return UnreachableError(f"cannot connect to {server}: {description}", maybe_sent=False)
+            message = f"cannot connect to {server}: {description}"
+            return UnreachableError(message, maybe_sent=False, connect_error=description)
         case aiohttp.ClientPayloadError():
             return UnreachableError(f"{target}: the response ended early", maybe_sent=True, connection_broken=True)
         case aiohttp.InvalidURL():

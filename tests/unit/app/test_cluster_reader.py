@@ -212,8 +212,8 @@ def test_expired_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ("error", "message"),
     [
         (
-            UnreachableError("cannot connect to https://api: connection refused", maybe_sent=False),
-            "cannot connect to https://api: connection refused; check the server and the certificate-authority of the"
+            UnreachableError("GET /api/v1/nodes: no response in time", maybe_sent=True),
+            "GET /api/v1/nodes: no response in time; check the server and the certificate-authority of the"
             " cluster in the kubeconfig, or use a recording with -f",
         ),
         (
@@ -249,7 +249,8 @@ def test_an_unreachable_server_is_named_once(monkeypatch: pytest.MonkeyPatch) ->
 
     class UnreachableTransport:
         async def call(self, request: Request) -> bytes:
-            raise UnreachableError("cannot connect to https://api: connection refused", maybe_sent=False)
+            message, reason = "cannot connect to https://api: connection refused", "connection refused"
+            raise UnreachableError(message, maybe_sent=False, connect_error=reason)
 
     monkeypatch.setattr(cluster_reader, "open_transport", open_unreachable)
     with pytest.raises(UnreadableError) as caught:

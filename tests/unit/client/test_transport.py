@@ -162,6 +162,8 @@ def test_a_request_on_a_refused_connection_was_not_sent_and_is_not_retried() -> 
             with pytest.raises(errors.UnreachableError) as caught:
                 await transport.call(GET)
             assert not caught.value.maybe_sent
+            assert caught.value.connect_error == "connection refused"
+            assert str(caught.value).endswith(": connection refused")
             await server.start()
 
     run(main())
