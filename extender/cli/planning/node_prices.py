@@ -5,9 +5,11 @@ from collections.abc import Iterable
 from extender.analysis.input.input_errors import InputError, InputErrorLine
 from extender.analysis.recorded_cluster import Recording
 from extender.api.kinds.node import Node
+from extender.basics.input_limits import shorten
 from extender.cli.recording_options import read_document
 from extender.cli.terminal import write_error
 from extender.config.did_you_mean import did_you_mean
+from extender.config.strict_decoding import describe_value
 from extender.planning.cluster_totals import NodePriceFunction
 
 _INSTANCE_TYPE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
@@ -74,7 +76,7 @@ def _read_prices(file: str) -> dict[str, float]:
     if not isinstance(document, dict):
         raise InputError([InputErrorLine(location, "want a mapping of node names or instance types to prices")])
     lines = [
-        InputErrorLine(location, f"is {value!r}; want a price, 0 or more", path=str(key))
+        InputErrorLine(location, f"is {shorten(describe_value(value))}; want a price, 0 or more", path=str(key))
         for key, value in document.items()
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf")
     ]

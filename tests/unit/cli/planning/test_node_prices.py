@@ -59,11 +59,14 @@ def test_a_cluster_without_any_price_is_a_warning(tmp_path: Path, capsys: pytest
 
 ERRORS = {
     "values that are no prices": (
-        "n1: cheap\nn2: -1\nn3: true\n",
+        "n1: cheap\nn2: -1\nn3: true\nn4: {usd: 1}\nn5: [1]\nn6:\n",
         [
-            "n1: is 'cheap'; want a price, 0 or more",
-            "n2: is -1; want a price, 0 or more",
-            "n3: is True; want a price, 0 or more",
+            'n1: is the string "cheap"; want a price, 0 or more',
+            "n2: is the integer -1; want a price, 0 or more",
+            "n3: is the boolean true; want a price, 0 or more",
+            "n4: is an object; want a price, 0 or more",
+            "n5: is a list; want a price, 0 or more",
+            "n6: is null; want a price, 0 or more",
         ],
     ),
     "a list": ("[1]", ["want a mapping of node names or instance types to prices"]),
