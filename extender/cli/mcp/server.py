@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from traceback import clear_frames
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import anyio
 import anyio.from_thread
@@ -14,11 +14,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import ToolAnnotations
-from pydantic import Field
+from pydantic import Field, ValidationError
 from starlette.types import ASGIApp
 
 from extender import __version__
 from extender.analysis.input.input_errors import InputError, UnreadableError
+from extender.basics.input_limits import shorten
 from extender.basics.visible_text import make_visible
 from extender.cli.mcp import cluster_questions, pod_questions
 from extender.cli.mcp.answer_pages import QuestionError, select_page
@@ -74,12 +75,26 @@ def _make_tool(function: Callable[..., object]) -> Tool:
     annotations = ToolAnnotations(
         read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
-    tool = Tool.from_function(function, annotations=annotations, structured_output=False)
+    tool = _Tool.from_function(function, annotations=annotations, structured_output=False)
     arguments = tool.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
     tool.parameters = arguments.model_json_schema(by_alias=True)
     return tool
+
+
+class _Tool(Tool):
+    """A tool whose error about invalid arguments has one line for each, without a link to the library's pages."""
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+        try:
+            return await super().run(arguments, context, convert_result)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            details = error.__cause__.errors(include_url=False, include_input=False)[:_MAX_ERROR_LINES]
+            lines = (f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in details)
+            raise ToolError("\n".join(make_visible(shorten(line)) for line in lines)) from error
 
 
 def make_http_app(server: MCPServer, hosts: list[str]) -> ASGIApp:

@@ -106,9 +106,11 @@ INVALID_CALLS = {
     "a scale without a number": ("what_if", {"scale": ["deployment/web"]}, "--scale"),
     "a manifest that is not YAML": ("fits", {"manifest": "{"}, "manifest"),
     "a manifest without a pod": ("fits", {"manifest": "{apiVersion: v1, kind: Namespace, metadata: {name: x}}"}, "pod"),
-    "a page that is no number": ("why_waiting", {"page": 0}, "page"),
-    "an unknown plan": ("rebalance_plan", {"question": "all"}, "question"),
-    "an unknown argument": ("what_if", {"drain": ["n1"], "cordons": ["n1"]}, "cordons\n  Extra inputs"),
+    "a page that does not exist": ("why_waiting", {"page": 0}, "page: Input should be greater than or equal to 1"),
+    "an unknown plan": ("rebalance_plan", {"question": "all"}, "question: Input should be 'for', 'empty' or 'fix'"),
+    "an unknown argument": ("what_if", {"drain": ["n1"], "cordons": ["n1"]}, "cordons: Extra inputs are not permitted"),
+    "items of a wrong type": ("what_if", {"drain": [1, "n1", 2]}, "drain.0: Input should be a valid string\ndrain.2: "),
+    "a control character": ("what_if", {"\x1b[1m": 1}, r"\x1b[1m: Extra inputs are not permitted"),
     "a name beyond the limit": ("why_here", {"pod": "x" * 1000}, "pod"),
 }
 
@@ -121,6 +123,7 @@ def test_an_invalid_call_gets_an_error_that_names_the_argument(
     assert failed
     assert message in text
     assert "Traceback" not in text
+    assert "pydantic" not in text
 
 
 def test_an_answer_shows_control_characters_of_names_and_no_line_of_them() -> None:
