@@ -63,21 +63,20 @@ def test_a_pod_of_high_priority_leaves_the_backoff_queue_while_other_pods_wait()
     harness.run()
     harness.create(*(make_pod(f"low-{number}") for number in range(20)))
     schedule_one = harness.scheduler.schedule_one
+    wake_event, stop_event = asyncio.Event(), asyncio.Event()
 
     async def schedule_one_in_300_ms() -> bool:
         is_scheduled = await schedule_one()
         harness.clock.seconds += 0.3
+        if len(harness.api.calls_to("binding")) >= 20:
+            stop_event.set()
+            wake_event.set()
         return is_scheduled
 
     async def main() -> None:
         harness.scheduler.schedule_one = schedule_one_in_300_ms
-        wake_event, stop_event = asyncio.Event(), asyncio.Event()
-        loop_task = asyncio.create_task(harness.scheduler.run(wake_event, stop_event))
-        while len(harness.api.calls_to("binding")) < 20:
-            await asyncio.sleep(0.001)
-        stop_event.set()
-        wake_event.set()
-        await loop_task
+        await harness.scheduler.run(wake_event, stop_event)
+        await asyncio.gather(*harness.context.tasks)
 
     run(main())
     names = [api_call.name for api_call in harness.api.calls_to("binding")]
