@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation, UnreadableError
 from extender.analysis.input.input_files import get_display_name, list_files, read_file
 from extender.analysis.input.manifest_rules import find_invalid_fields
 from extender.analysis.input.misspelled_fields import find_misspelled_fields
-from extender.analysis.input.object_decoding import InvalidObjectError, decode_entry, suggest_kind
+from extender.analysis.input.object_decoding import InvalidObjectError, decode_entry, get_plain_values, suggest_kind
 from extender.analysis.input.object_documents import (
     ConfigEntry,
     Entry,
@@ -292,8 +291,7 @@ class _RecordingReader:
         """Return the path and the error of each misspelled field of a manifest. An object of an API server has none."""
         if obj.metadata.uid or not isinstance(obj, Pod | Workload):
             return ()
-        value = msgspec.json.decode(entry.value) if isinstance(entry.value, msgspec.Raw) else entry.value
-        return find_misspelled_fields(value, type(obj))
+        return find_misspelled_fields(get_plain_values(entry), type(obj))
 
     def _check_manifest(self, obj: KubernetesObject) -> Iterable[tuple[str, str]]:
         """Return the errors of an object that no API server has checked, because it has no UID."""

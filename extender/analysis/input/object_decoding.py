@@ -56,6 +56,16 @@ def decode_entry(entry: ObjectEntry, kind: type[T]) -> T:
     return obj
 
 
+def get_plain_values(entry: ObjectEntry) -> Any:
+    """Return an object as plain values; None if an unknown field has a number that is out of range."""
+    if not isinstance(entry.value, msgspec.Raw):
+        return entry.value
+    try:
+        return msgspec.json.decode(entry.value)
+    except msgspec.DecodeError:
+        return None
+
+
 def _name_key(value: Any, path: str) -> str:
     """Return *path* with the first key of a number or boolean in place of a final `[...]`, which stands for any key."""
     mapping_path = path.removesuffix("[...]")

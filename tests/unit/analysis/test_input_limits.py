@@ -150,6 +150,13 @@ def test_an_unusual_input_within_the_limits_is_read(tmp_path: Path, text: str | 
     assert [node.metadata.name for node in read_text(tmp_path, text).objects] == ["n1"]
 
 
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 900 + "]" * 900], ids=["a long number", "many levels"])
+def test_any_value_of_an_unknown_field_of_a_manifest_in_json_is_skipped(tmp_path: Path, value: str) -> None:
+    spec = '{"containers":[{"name":"a","image":"a"}]}'
+    text = f'{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"web"}},"spec":{spec},"other":{value}}}'
+    assert [pod.metadata.name for pod in read_text(tmp_path, text).objects] == ["web"]
+
+
 def test_decompressed_text_is_limited(tmp_path: Path) -> None:
     file = tmp_path / "c.json.gz"
     file.write_bytes(gzip.compress(NODE.encode() + b" " * 100 * 1024**2))
