@@ -103,7 +103,7 @@ def compare_command(
     )
     with redirect_plugin_output():
         first = read_cluster(file, first_options, ClusterOptions(kubeconfig, context))
-        gates = _parse_second_gates(first.setup.gates.release, second_options)
+        gates = _parse_second_gates(first.setup.gates.release, second_options, has_own_gates=bool(with_feature_gates))
         setup = load_setup_for_recording(second_options.config, first.recording, gates)
         second = Cluster(convert_coscheduling_groups(first.recording, setup.gates), setup)
         if all_pods:
@@ -118,13 +118,22 @@ def compare_command(
     )
 
 
-def _parse_second_gates(first_release: Release, second: InputOptions) -> FeatureGates:
-    """Return the gates of the second configuration. The paths of the errors are its flags."""
+def _parse_second_gates(first_release: Release, second: InputOptions, *, has_own_gates: bool) -> FeatureGates:
+    """Return the gates of the second configuration. The paths of the errors are its flags.
+
+    Without *has_own_gates*, its gates are those of the first configuration, of which its release may not have all.
+    """
     try:
         return parse_gates_of_release([first_release.version, *second.emulated_versions], second.feature_gates)
     except ConfigError as error:
-        errors = (FieldError(item.path.replace("--", "--with-", 1), item.message) for item in error.errors)
-        raise ConfigError(errors) from error
+        raise ConfigError(_name_flag(item, has_own_gates=has_own_gates) for item in error.errors) from error
+
+
+def _name_flag(error: FieldError, *, has_own_gates: bool) -> FieldError:
+    if error.path == "--feature-gates" and not has_own_gates:
+        hint = "the second configuration has the same gates without --with-feature-gates"
+        return FieldError(error.path, f"{error.message}; {hint}")
+    return FieldError(error.path.replace("--", "--with-", 1), error.message)
 
 
 def _compare(clusters: tuple[Cluster, Cluster], options: SimulationOptions, *, verbose: bool) -> Comparison:

@@ -63,6 +63,17 @@ def test_an_error_of_the_second_release_names_its_flag(extender: Run, cluster: s
     assert extender("compare", "-f", cluster, "--with-emulated-version", "1.35") == (2, "", line)
 
 
+def test_an_error_of_the_gates_of_both_configurations_names_both_flags(extender: Run, cluster: str) -> None:
+    """The gate ended with 1.36."""
+    flags = ["--emulated-version", "1.36", "--feature-gates", "SchedulerQueueingHints=true"]
+    flags += ["--with-emulated-version", "1.37"]
+    error = "unrecognized feature gate: SchedulerQueueingHints; it exists in 1.36"
+    hint = "the second configuration has the same gates without --with-feature-gates"
+    assert extender("compare", "-f", cluster, *flags) == (2, "", f"extender: --feature-gates: {error}; {hint}\n")
+    flags += ["--with-feature-gates", "SchedulerQueueingHints=false"]
+    assert extender("compare", "-f", cluster, *flags) == (2, "", f"extender: --with-feature-gates: {error}\n")
+
+
 def test_both_configurations_are_of_the_recorded_release(extender: Run, tmp_path: Path) -> None:
     """In 1.36, the extension point podGroupPostFilter does not exist."""
     recording = json.loads(as_list([node("n"), pod("a")])) | {"kubernetesVersion": "v1.36.3"}
