@@ -31,7 +31,7 @@ def list_files(path: str) -> list[str]:
     Source: cli-runtime/pkg/resource/visitor.go, ExpandPathsToFileVisitors (1.36).
     """
     try:
-        if not Path(path).is_dir():
+        if path == STDIN or not Path(path).is_dir():
             return [path]
         with os.scandir(path) as entries:
             found = (entry.path for entry in entries if entry.name.endswith(_EXTENSIONS) and not entry.is_dir())

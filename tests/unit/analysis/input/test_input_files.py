@@ -8,6 +8,7 @@ import pytest
 
 from extender.analysis.input import input_files
 from extender.analysis.input.input_errors import InputError
+from extender.analysis.input.input_files import list_files
 from extender.analysis.recorded_cluster import read_recording
 
 NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: %s}\n"
@@ -79,6 +80,13 @@ def test_a_directory_that_cannot_be_read_is_one_error(
     monkeypatch.setattr(input_files, "_MAX_DIRECTORY_FILES", 3)
     write_files(tmp_path, files)
     assert errors_in(tmp_path) == [f"{tmp_path}: {error}"]
+
+
+def test_a_directory_named_like_standard_input_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path, {"-/a.yaml": NODE % "node"})
+    assert list_files("-") == ["-"]
+    assert list_files("./-") == ["./-/a.yaml"]
 
 
 def test_a_file_that_is_named_with_its_directory_is_an_error(tmp_path: Path) -> None:
