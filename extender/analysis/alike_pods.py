@@ -13,15 +13,15 @@ class AlikePodKeys:
     """Makes keys of pods. Pods with equal keys are alike: scheduling cannot tell them apart.
 
     Alike pods have the same namespace, labels, owners and spec. If a plugin of the profile may read annotations, as
-    those of third parties do, the annotations are equal too. No other pod is alike a pod that is a member of a pod
-    group, that is nominated, or that has objects of its own: ephemeral volumes or resource claims.
+    those of third parties do, the annotations are equal too. A pod is like no other pod if it is a member of a pod
+    group, if it is nominated, or if it has objects of its own: ephemeral volumes or resource claims.
     """
 
     def __init__(self, profiles: Mapping[str, Profile]) -> None:
         self._reads_annotations = {name: _reads_annotations(profile) for name, profile in profiles.items()}
 
     def make_key(self, pod_info: PodInfo) -> Hashable | None:
-        """Return a key that alike pods share; None if no other pod is alike. The scheduler name has a profile."""
+        """Return a key that alike pods share; None: the pod is like no other. Its scheduler name has a profile."""
         pod = pod_info.pod
         if _has_no_alike(pod):
             return None

@@ -47,5 +47,6 @@ def test_steps_of_the_scale_differ_in_brightness(scheme: str) -> None:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_bar_of_use_has_a_contrast_of_3_to_1_on_its_track(scheme: str) -> None:
     colours = SCHEMES[scheme]
-    assert "fill: var(--track)" in STYLE
-    assert min(contrast(colours[name], colours["track"]) for name in ("use-2", "use-full")) >= 3
+    fills = dict(re.findall(r"\.use \.([a-z]+) { fill: var\(--([a-z0-9-]+)\); }", STYLE))
+    assert fills == {"all": "track", "part": "use-2", "full": "use-full"}
+    assert min(contrast(colours[fills[name]], colours[fills["all"]]) for name in ("part", "full")) >= 3
