@@ -22,7 +22,7 @@ from extender.analysis.pod_selection import PodSelection
 from extender.analysis.recorded_cluster import check_nodes, load_cache
 from extender.analysis.simulate import SimulationOptions, make_simulation_values
 from extender.analysis.simulate import simulate as run_simulation
-from extender.analysis.text_table import format_count
+from extender.analysis.text_table import format_count, join_first
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
@@ -47,7 +47,7 @@ class RecordedCluster:
             format_count(sum(isinstance(obj, kind) for obj in recording.objects), noun)
             for kind, noun in ((Node, "node"), (Pod, "pod"))
         )
-        return f"<RecordedCluster {', '.join(recording.sources)}: {', '.join(counts)}>"
+        return f"<RecordedCluster {join_first(recording.sources)}: {', '.join(counts)}>"
 
     def explain(self, *pods: str) -> dict[str, Any]:
         """Return what `extender explain -o json` prints.

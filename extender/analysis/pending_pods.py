@@ -6,6 +6,7 @@ from typing import Final
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
 from extender.analysis.pod_selection import PodFinder, parse_workload_name, strip_pod_alias
 from extender.analysis.recorded_cluster import Recording
+from extender.analysis.text_table import join_first
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.workload import ReplicaSet
 from extender.cache.cache import Cache
@@ -71,7 +72,7 @@ def find_pods(
         (obj for obj in recording.objects if isinstance(obj, ReplicaSet)),
         recording.workload_pods,
     )
-    location = SourceLocation(", ".join(recording.sources))
+    location = SourceLocation(join_first(recording.sources))
     selected_pods: dict[str, Pod] = {}
     errors: list[InputErrorLine] = []
     for name in names:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from extender.analysis.input.input_errors import InputErrorLine, SourceLocation
 from extender.analysis.recorded_cluster import Recording
+from extender.analysis.text_table import join_first
 from extender.api.kinds.disruption import PriorityClass
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import CompositePodGroup, PodGroup
@@ -27,7 +28,7 @@ def find_unknown_priority_classes(manifests: Recording, cluster: Recording) -> I
         if isinstance(obj, Pod | PodGroup | CompositePodGroup) and obj.spec.priority is None and not obj.metadata.uid:
             object_names.setdefault(obj.spec.priority_class_name, f"{type(obj).__name__} {obj.metadata.key}")
     object_names.pop("", None)
-    location = SourceLocation(", ".join(manifests.sources))
+    location = SourceLocation(join_first(manifests.sources))
     for name, object_name in object_names.items():
         message = f"no PriorityClass with name {name} was found{did_you_mean(name, known_names)}"
         yield InputErrorLine(location, message, object_name, "spec.priorityClassName")

@@ -24,6 +24,7 @@ from extender.analysis.input.object_documents import (
 )
 from extender.analysis.input.workload_pods import count_replicas, list_workload_pods, make_workload_pods
 from extender.analysis.input.workloads import WORKLOAD_VERSIONS, Workload, expand_cron_job
+from extender.analysis.text_table import join_first
 from extender.api.defaulting import set_defaults, set_priority, set_storage_class
 from extender.api.defaults import DEFAULT_NAMESPACE
 from extender.api.kinds.disruption import PriorityClass
@@ -115,7 +116,7 @@ def check_nodes(recording: Recording) -> None:
     Raises:
         InputError: a node has no status. The exception has all such nodes, or the first twenty.
     """
-    location = SourceLocation(", ".join(recording.sources))
+    location = SourceLocation(join_first(recording.sources))
     message = "is missing; add it, such as {cpu: 4, memory: 8Gi, pods: 110}"
     errors = [
         InputErrorLine(location, message, f"Node {obj.metadata.name}", "status.allocatable")

@@ -15,6 +15,7 @@ from extender.analysis.pod_group_outcome import PodGroupSimulator
 from extender.analysis.pod_selection import ALL_PENDING_PODS, PodFinder
 from extender.analysis.recorded_cluster import Recording, load_cache
 from extender.analysis.required_kinds import describe_missing_budgets, describe_missing_kinds
+from extender.analysis.text_table import join_first
 from extender.api.kinds.pod import Pod
 from extender.api.scheme import KINDS
 from extender.basics.visible_text import make_value_visible
@@ -269,7 +270,7 @@ class RecordedSource(PageSource):
         self._whole_cache: Cache | None = None
         self._explainer = PodExplainer(recording, ALL_PENDING_PODS, profiles, tuple(profiles), runtime)
         super().__init__(
-            ", ".join(recording.sources),
+            join_first(recording.sources),
             self._explainer.cache,
             lambda: profiles,
             lambda: runtime,

@@ -14,6 +14,7 @@ from extender.analysis.pod_selection import PodSelection
 from extender.analysis.priority_classes import find_unknown_priority_classes
 from extender.analysis.recorded_cluster import Recording, read_recording
 from extender.analysis.required_kinds import describe_missing_budgets, describe_missing_kinds
+from extender.analysis.text_table import join_first
 from extender.answers.planning import ScenarioOutcome
 from extender.api.defaulting import set_priority
 from extender.api.kinds.disruption import PriorityClass
@@ -100,7 +101,7 @@ def select_pods(recordings: Iterable[Recording], cluster: Cluster) -> list[Pod]:
     for file_recording in recordings:
         objects = tuple(set_priority(obj, priority_classes) for obj in file_recording.objects)
         recording = convert_coscheduling_groups(replace(file_recording, objects=objects), cluster.setup.gates)
-        location = SourceLocation(", ".join(recording.sources))
+        location = SourceLocation(join_first(recording.sources))
         errors += find_unknown_priority_classes(recording, cluster.recording)
         recorded_pods = [obj for obj in recording.objects if isinstance(obj, Pod)]
         if not recorded_pods:

@@ -9,7 +9,7 @@ import pytest
 from extender.analysis.input import input_files
 from extender.analysis.input.input_errors import InputError
 from extender.analysis.input.input_files import list_files
-from extender.analysis.recorded_cluster import read_recording
+from extender.analysis.recorded_cluster import check_nodes, read_recording
 
 NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: %s}\n"
 UNREAD = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\n"
@@ -80,6 +80,14 @@ def test_a_directory_that_cannot_be_read_is_one_error(
     monkeypatch.setattr(input_files, "_MAX_DIRECTORY_FILES", 3)
     write_files(tmp_path, files)
     assert errors_in(tmp_path) == [f"{tmp_path}: {error}"]
+
+
+def test_an_error_about_a_directory_names_its_first_files(tmp_path: Path) -> None:
+    write_files(tmp_path, {f"{number}.yaml": NODE % f"node-{number}" for number in range(5)})
+    with pytest.raises(InputError) as caught:
+        check_nodes(read_recording([str(tmp_path)]))
+    files = ", ".join(f"{tmp_path}/{number}.yaml" for number in range(3))
+    assert str(caught.value.errors[0]).startswith(f"{files} and 2 more: Node node-0: status.allocatable: is missing")
 
 
 def test_a_directory_named_like_standard_input_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
