@@ -265,7 +265,7 @@ class ClusterEventDispatcher:
         self._handler.on_pending_pod_update(old, new, find_pod_events(old, new, self._gates))
         old_nomination = old.status.nominated_node_name
         if old_nomination and old_nomination != new.status.nominated_node_name:
-            self._notify_nomination_removed(old)
+            self._notify_nomination_removed(old, old_nomination)
 
     def _delete_pod(self, pod: Pod) -> None:
         uid = pod.uid_or_key
@@ -276,21 +276,23 @@ class ClusterEventDispatcher:
                 self._handler.on_pending_pod_delete(pod)
             return
         assumed_pod = self._cache.assigned_pods[uid] if self._cache.is_assumed(uid) else None
+        nominated_node = pod.status.nominated_node_name or self._cache.find_nominated_node(uid)
         self._cache.remove_pod(uid)
         if not self._is_responsible_for(pod):
             return
         self._handler.on_pending_pod_delete(pod)
         if assumed_pod is not None:
             self._handler.on_assumed_pod_delete(assumed_pod)
-        elif pod.status.nominated_node_name:
-            self._notify_nomination_removed(pod)
+        elif nominated_node:  # the status lacks it if its write failed
+            self._notify_nomination_removed(pod, nominated_node)
 
-    def _notify_nomination_removed(self, pod: Pod) -> None:
+    def _notify_nomination_removed(self, pod: Pod, node_name: str) -> None:
         """Notify the handler that *pod* lost its nomination. Pods of at most its priority may use its resources.
 
         Source: pkg/scheduler/eventhandlers.go, Scheduler.deletePodFromSchedulingQueue, hasNominatedNodeNameChanged
         (1.36).
         """
+        pod = structs.replace(pod, status=structs.replace(pod.status, nominated_node_name=node_name))
         self._handler.on_cluster_event(
             ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, pod, None), max_priority=pod.spec.priority or 0
         )

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from extender.api.kinds.pod import Pod
 from extender.api.requests import is_resize_deferred
 from extender.basics.input_limits import shorten
@@ -59,12 +61,34 @@ def handle_scheduling_failure(
         # A pod on a node has the condition PodScheduled=True. kube-scheduler overwrites it.
         return
     if nominated_node is not None:
-        context.cache.nominate(newest_pod, nominated_node)
+        _nominate(context, newest_pod, nominated_node)
     status_patch = make_pod_scheduled_patch(
         newest_pod, reason, message, nominated_node, context.clock.now(), queued_pod_info.sent_status
     )
     if status_patch is not None:
         write_pod_status(context, queued_pod_info, status_patch)
+
+
+def _nominate(context: SchedulerContext, pod: Pod, node_name: str) -> None:
+    """Nominate *pod* for *node_name*; "" clears its nomination.
+
+    If the status of the pod had the old nomination, the watch will show its end, and other pods are requeued then. A
+    nomination whose write failed is only in memory, so they are requeued here. In kube-scheduler they wait for another
+    event, or for five minutes.
+    """
+    old_node_name = context.cache.find_nominated_node(pod.metadata.uid)
+    context.cache.nominate(pod, node_name)
+    if old_node_name in ("", node_name, pod.status.nominated_node_name):
+        return
+    uid, priority = pod.metadata.uid, pod.spec.priority or 0
+    nominated_pod = replace(pod, status=replace(pod.status, nominated_node_name=old_node_name))
+    event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, nominated_pod, None)
+    context.queue.move_all_to_active_or_backoff_queue(
+        event,
+        context.clock.monotonic(),
+        lambda queued_pod: queued_pod.uid != uid and queued_pod.pod_info.priority <= priority,
+    )
+    context.wake()
 
 
 def _requeue(context: SchedulerContext, queued_pod_info: QueuedPodInfo, now: float) -> bool:

@@ -131,6 +131,34 @@ def test_a_nomination_that_the_watch_has_not_shown_is_cleared() -> None:
     ]
 
 
+@pytest.mark.parametrize("how", ["an attempt finds no victims", "the pod is deleted"])
+def test_the_end_of_a_nomination_that_no_status_has_requeues_pods_of_no_higher_priority(how: str) -> None:
+    """The nomination could not be written, so no event of the API server shows its end.
+
+    Without a requeue, `small` waited for five minutes, although it fitted. `urgent` does not count the nominated pod.
+    """
+    harness = SchedulerHarness(make_node("n1"), make_pod("low", node="n1", requests={"cpu": "1"}, priority=0))
+    preemptor = make_pod("high", requests={"cpu": "4"}, priority=10)
+    harness.cache.nominate(preemptor, "n1")
+    harness.create(
+        make_pod("urgent", requests={"cpu": "4"}, priority=11, spec={"preemptionPolicy": "Never"}),
+        make_pod("small", requests={"cpu": "2"}, priority=10),
+    )
+    harness.attempt()
+    harness.attempt()
+    harness.create(preemptor)
+    assert [harness.queue_of(name) for name in ("small", "urgent")] == ["unschedulable"] * 2
+
+    if how == "the pod is deleted":
+        harness.dispatcher.on_delete(preemptor)
+    else:
+        harness.dispatcher.on_add(make_pod("important", node="n1", requests={"cpu": "1"}, priority=20))
+        harness.attempt()
+
+    assert harness.cache.find_nominated_node(preemptor.metadata.uid) == ""
+    assert [harness.queue_of(name) for name in ("small", "urgent")] == ["backoff", "unschedulable"]
+
+
 def test_a_gang_backs_off_while_its_evictions_fail_and_its_members_are_not_searched_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
