@@ -57,8 +57,8 @@ type firstOfTies struct {
 	handle fwk.Handle
 }
 
-func (p *firstOfTies) Name() string                         { return firstOfTiesName }
-func (p *firstOfTies) ScoreExtensions() fwk.ScoreExtensions { return nil }
+func (p *firstOfTies) Name() string                                           { return firstOfTiesName }
+func (p *firstOfTies) ScoreExtensions() fwk.ScoreExtensions                   { return nil }
 func (p *firstOfTies) PlacementScoreExtensions() fwk.PlacementScoreExtensions { return nil }
 
 // SignPod ends opportunistic batching, which extender does not have. It would score a member on nodes as they were before
