@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum, IntFlag
 from typing import Any, Final
 
+from msgspec import structs
+
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import PodInfo
 from extender.config.releases import Release
@@ -178,6 +180,17 @@ def make_pod_event(
     """
     label = release.pod_event_labels.get(resource.value)
     return ClusterEvent(resource, action, old, new, f"{label}{_ACTION_TYPE_LABELS[action]}" if label else "")
+
+
+def make_lost_nomination_event(pod: Pod, node_name: str) -> ClusterEvent:
+    """Return the event that *pod* lost its nomination for *node_name*.
+
+    Pods of at most its priority may use its resources.
+
+    Source: pkg/scheduler/eventhandlers.go, Scheduler.deletePodFromSchedulingQueue, hasNominatedNodeNameChanged (1.36).
+    """
+    nominated_pod = structs.replace(pod, status=structs.replace(pod.status, nominated_node_name=node_name))
+    return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, nominated_pod, None)
 
 
 def register_pod_events(

@@ -25,7 +25,13 @@ from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import AssignedPodInfo
 from extender.config.feature_gates import FeatureGates
 from extender.dra.device_taint_rules import apply_taint_rules
-from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
+from extender.framework.events import (
+    ActionType,
+    ClusterEvent,
+    EventResource,
+    make_lost_nomination_event,
+    make_pod_event,
+)
 from extender.scheduler.api_writer import do_nothing
 
 _RESOURCE_BY_NAME: Final = {resource.value.rpartition("/")[2]: resource for resource in EventResource}
@@ -287,15 +293,8 @@ class ClusterEventDispatcher:
             self._notify_nomination_removed(pod, nominated_node)
 
     def _notify_nomination_removed(self, pod: Pod, node_name: str) -> None:
-        """Notify the handler that *pod* lost its nomination. Pods of at most its priority may use its resources.
-
-        Source: pkg/scheduler/eventhandlers.go, Scheduler.deletePodFromSchedulingQueue, hasNominatedNodeNameChanged
-        (1.36).
-        """
-        pod = structs.replace(pod, status=structs.replace(pod.status, nominated_node_name=node_name))
-        self._handler.on_cluster_event(
-            ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, pod, None), max_priority=pod.spec.priority or 0
-        )
+        event = make_lost_nomination_event(pod, node_name)
+        self._handler.on_cluster_event(event, max_priority=pod.spec.priority or 0)
 
 
 def find_node_events(old: Node, new: Node, gates: FeatureGates) -> list[ClusterEvent]:

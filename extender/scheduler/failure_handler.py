@@ -1,8 +1,7 @@
 """Handle a failed attempt: requeue the pod, record an event and patch the pod's status."""
 
+from collections.abc import Callable
 from typing import Final
-
-from msgspec.structs import replace
 
 from extender.api.kinds.pod import Pod
 from extender.api.requests import is_resize_deferred
@@ -10,7 +9,7 @@ from extender.basics.input_limits import shorten
 from extender.cache.pod_info import AssignedPodInfo
 from extender.client.events import truncate_note
 from extender.cycle.decision import AttemptFailure
-from extender.framework.events import ActionType, ClusterEvent, EventResource
+from extender.framework.events import ActionType, ClusterEvent, EventResource, make_lost_nomination_event
 from extender.queueing.queued_entities import QueuedPodInfo
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
@@ -81,14 +80,11 @@ def _nominate(context: SchedulerContext, pod: Pod, node_name: str) -> None:
     if old_node_name in ("", node_name, pod.status.nominated_node_name):
         return
     uid, priority = pod.metadata.uid, pod.spec.priority or 0
-    nominated_pod = replace(pod, status=replace(pod.status, nominated_node_name=old_node_name))
-    event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, nominated_pod, None)
-    context.queue.move_all_to_active_or_backoff_queue(
-        event,
-        context.clock.monotonic(),
+    _requeue_other_pods(
+        context,
+        make_lost_nomination_event(pod, old_node_name),
         lambda queued_pod: queued_pod.uid != uid and queued_pod.pod_info.priority <= priority,
     )
-    context.wake()
 
 
 def _requeue(context: SchedulerContext, queued_pod_info: QueuedPodInfo, now: float) -> bool:
@@ -142,5 +138,12 @@ def requeue_after_pod_removal(context: SchedulerContext, removed_pod: AssignedPo
     # The queueing hints ignore a deleted pod without a node name.
     event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, removed_pod.pod_with_node_name, None)
     pre_check = (lambda pod: pod.uid != except_uid) if except_uid else None
+    _requeue_other_pods(context, event, pre_check)
+
+
+def _requeue_other_pods(
+    context: SchedulerContext, event: ClusterEvent, pre_check: Callable[[QueuedPodInfo], bool] | None
+) -> None:
+    """Requeue the pods that *pre_check* accepts, if *event* may make them schedulable."""
     context.queue.move_all_to_active_or_backoff_queue(event, context.clock.monotonic(), pre_check)
     context.wake()
