@@ -192,8 +192,9 @@ def test_a_map_that_cannot_be_read_says_why(open_page: OpenPage) -> None:
     page = open_page("waiting")
     page.route("**/data/cluster", lambda route: route.fulfill(body="<html>", content_type="text/html"))
     page.get_by_role("link", name="Cluster").click()
-    expect(page.locator("#selected")).to_contain_text("The nodes cannot be read: Failed to execute 'json'")
-    expect(page.locator("#selected")).to_contain_text("Reload the page to try again.")
+    expect(page.locator("#selected")).to_have_text(
+        "The nodes cannot be read: the answer (text/html) is not JSON. Reload the page to try again."
+    )
 
 
 def test_the_search_finds_pods_and_nodes_from_every_page(open_page: OpenPage) -> None:

@@ -120,7 +120,13 @@ function chooseTextColour(background) {
 export async function readJson(address) {
   const response = await fetch(address);
   if (!response.ok) throw new Error(`status ${response.status}`);
-  return response.json();
+  try {
+    return await response.json();
+  } catch (error) {
+    // Each version of a browser has other words for text that is not JSON, such as the login page of a proxy.
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new Error(`the answer (${response.headers.get("content-type") ?? "no content type"}) is not JSON`);
+  }
 }
 
 export function readColours() {
