@@ -17,6 +17,7 @@ from extender.analysis.input.object_decoding import InvalidObjectError, decode_e
 from extender.analysis.input.object_documents import (
     ConfigEntry,
     Entry,
+    NoObjectError,
     ObjectEntry,
     RecordedKinds,
     RecordedVersion,
@@ -185,7 +186,7 @@ class _RecordingReader:
     def read(self, file: str) -> None:
         """Add the objects of a file or a directory. One without an object that scheduling reads is an error."""
         try:
-            results = [self._read_file(name) for name in list_files(file)]
+            results = [self._read_file(name, is_named=name == file) for name in list_files(file)]
         except UnreadableError as error:
             self.add_error(error.error)
             return
@@ -194,7 +195,7 @@ class _RecordingReader:
             reason = f"scheduling does not read its kinds, such as {kinds}" if kinds else "it has no object"
             self._add_file_error(file, f"adds nothing to the cluster: {reason}")
 
-    def _read_file(self, file: str) -> bool:
+    def _read_file(self, file: str, *, is_named: bool) -> bool:
         """Add a file's objects or its error. Return whether it has an error, or an object that scheduling reads."""
         if (name := get_display_name(file)) in self.sources:
             self._add_file_error(file, "is named twice; name it once")
@@ -203,6 +204,8 @@ class _RecordingReader:
         try:
             return self.add_entries(read_entries(read_file(file, sys.stdin.buffer.read)[1], name))
         except UnreadableError as error:
+            if isinstance(error, NoObjectError) and not is_named:
+                return False
             self.add_error(error.error)
         except RecursionError:
             self._add_file_error(file, "Lists are nested too deeply; put the objects into one List")
@@ -347,10 +350,8 @@ class _RecordingReader:
         key = (type(obj), obj.metadata.namespace, obj.metadata.name)
         first_location = self._locations.setdefault(key, entry.location)
         if first_location is not entry.location and not self._override:
-            message = (
-                f"is defined twice; the first definition is in {first_location}; keep one of them,"
-                " or pass --override to use the last one"
-            )
+            problem = f"is defined twice; the first definition is in {first_location}"
+            message = f"{problem}; keep one of them, or pass --override to use the last one"
             self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {obj.metadata.key}"))
         self._objects[key] = obj
 

@@ -92,12 +92,20 @@ Entry = ObjectEntry | ConfigEntry | RecordedKinds | RecordedVersion | InputError
 """One entry of a file."""
 
 
+class NoObjectError(UnreadableError):
+    """The exception for a file that has only comments and empty documents. Such a file of a directory is skipped.
+
+    Source: cli-runtime/pkg/resource/visitor.go, StreamVisitor.Visit (1.36).
+    """
+
+
 def read_entries(data: bytes, source: str) -> Iterator[Entry]:
     """Yield the entries of a file in order. An entry that is not an object is yielded as an error.
 
     *data* is the file's text in UTF-8, not empty; *source* is the file's name.
 
     Raises:
+        NoObjectError: the text has only comments and empty documents.
         UnreadableError: the remainder of the text cannot be parsed.
     """
     reader = _EntryReader(source)
@@ -109,7 +117,7 @@ def read_entries(data: bytes, source: str) -> Iterator[Entry]:
         has_document = True
         yield from reader.read(value, f"line {line}")
     if not has_document:
-        raise UnreadableError(source, f"holds no object; {_EXPECTATION}")
+        raise NoObjectError(source, f"holds no object; {_EXPECTATION}")
 
 
 def _read_json_documents(data: bytes, source: str, reader: "_EntryReader") -> Iterator[Entry]:

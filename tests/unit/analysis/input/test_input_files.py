@@ -59,6 +59,15 @@ def test_the_errors_of_a_directory_name_its_files(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("text", ["# a comment\n", "---\n", "---\n# a comment\n---\n---\n", "null\n"])
+def test_a_file_without_a_document_is_skipped_in_a_directory(tmp_path: Path, text: str) -> None:
+    write_files(tmp_path, {"a.yaml": text, "b.yaml": NODE % "node"})
+    assert [item.metadata.name for item in read_recording([str(tmp_path)]).objects] == ["node"]
+    assert errors_in(tmp_path / "a.yaml") == [
+        f"{tmp_path}/a.yaml: holds no object; want a Kubernetes object or a List of them, with apiVersion and kind"
+    ]
+
+
 @pytest.mark.parametrize(
     ("files", "error"),
     [
@@ -67,12 +76,13 @@ def test_the_errors_of_a_directory_name_its_files(tmp_path: Path) -> None:
             {"a.yaml": UNREAD, "b.yaml": UNREAD},
             "adds nothing to the cluster: scheduling does not read its kinds, such as Secret",
         ),
+        ({"a.yaml": "# a comment\n", "b.yaml": "---\n"}, "adds nothing to the cluster: it has no object"),
         (
             {f"{number}.yaml": NODE % f"node-{number}" for number in range(4)},
             "has more than 3 files; merge them, or name smaller directories one by one",
         ),
     ],
-    ids=["no file with objects", "no object that scheduling reads", "too many files"],
+    ids=["no file with objects", "no object that scheduling reads", "no object", "too many files"],
 )
 def test_a_directory_that_cannot_be_read_is_one_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str | bytes], error: str
