@@ -80,8 +80,8 @@ def read_file(file: str, read_stdin: Callable[[int], bytes], max_bytes: int = MA
 
 
 def get_display_name(file: str) -> str:
-    """Return the name of a file in messages."""
-    return "stdin" if file == STDIN else file
+    """Return the name of a file in messages. A file with the name that stands for standard input has its directory."""
+    return "stdin" if file == STDIN else "./stdin" if file == "stdin" else file
 
 
 def _describe_os_error(error: OSError) -> str:

@@ -1,6 +1,8 @@
 """Tests of `extender.analysis.input.input_files`: directories."""
 
 import gzip
+import io
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -105,6 +107,24 @@ def test_a_directory_named_like_standard_input_is_not_read(tmp_path: Path, monke
     write_files(tmp_path, {"-/a.yaml": NODE % "node"})
     assert list_files("-") == ["-"]
     assert list_files("./-") == ["./-/a.yaml"]
+
+
+def test_a_file_named_stdin_is_another_source_than_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path, {"stdin": NODE % "from-a-file"})
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((NODE % "from-standard-input").encode())))
+    recording = read_recording(["-", "stdin"])
+    assert [item.metadata.name for item in recording.objects] == ["from-standard-input", "from-a-file"]
+    assert recording.sources == ("stdin", "./stdin")
+
+
+def test_standard_input_named_twice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((NODE % "node").encode())))
+    with pytest.raises(InputError) as caught:
+        read_recording(["-", "-"])
+    assert [str(error) for error in caught.value.errors] == ["stdin: is named twice; name it once"]
 
 
 def test_a_file_that_is_named_with_its_directory_is_an_error(tmp_path: Path) -> None:
