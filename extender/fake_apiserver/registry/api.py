@@ -21,7 +21,9 @@ from extender.fake_apiserver.registry.api_errors import (
 )
 from extender.fake_apiserver.registry.metadata import (
     build_metadata,
+    check_metadata,
     check_names,
+    check_patched_metadata,
     check_preconditions,
     check_resource_version,
     parse_timestamp,
@@ -93,6 +95,7 @@ class Api:
         Raises:
             StatusError: 400, 403, 404 for an unknown namespace, 409 or 422.
         """
+        check_metadata(resource, body)
         requested_meta = dict(body.get("metadata") or {})
         check_names(namespace, "", requested_meta)
         if requested_meta.get("resourceVersion"):
@@ -139,6 +142,7 @@ class Api:
         Raises:
             StatusError: 400, 404, 409 or 422.
         """
+        check_metadata(resource, body)
         check_names(namespace, name, body.get("metadata") or {})
         old_object = self.store.get(resource.storage_key, namespace, name)
         if old_object is None:
@@ -192,6 +196,7 @@ class Api:
         self, resource: ApiResource, old_object: Object, patched_object: Object, subresource: str, *, dry_run: bool
     ) -> Object:
         """Store *patched_object* if its name, uid and resource version are those of *old_object*."""
+        check_patched_metadata(patched_object)
         name = old_object["metadata"]["name"]
         namespace = old_object["metadata"].get("namespace", "")
         check_names(namespace, name, patched_object.get("metadata") or {})

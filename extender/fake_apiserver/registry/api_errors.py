@@ -118,6 +118,13 @@ def new_invalid(resource: ApiResource, name: str, causes: Iterable[StatusCause])
     return StatusError(422, "Invalid", f'{resource.qualified_kind} "{name}" is invalid: {text}', details)
 
 
+def new_invalid_patch(error: str) -> StatusError:
+    """Return a 422 error: the patched object cannot be decoded."""
+    message = f"Invalid value: {error}"
+    causes = [{"reason": "FieldValueInvalid", "message": message, "field": "patch"}]
+    return StatusError(422, "Invalid", f' "" is invalid: patch: {message}', {"causes": causes})
+
+
 def new_invalid_options(message: str) -> StatusError:
     """Return a 422 error: the parameter `resourceVersionMatch` of a list or watch contradicts other parameters."""
     text = f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: {message}'

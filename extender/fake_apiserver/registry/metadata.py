@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from extender.api.codec import DecodeError, from_builtins
+from extender.api.kinds.meta import KubernetesObject
 from extender.api.label_syntax import invalid_value, validate_subdomain
 from extender.fake_apiserver.registry.api_errors import (
     StatusCause,
@@ -13,6 +15,7 @@ from extender.fake_apiserver.registry.api_errors import (
     new_bad_request,
     new_conflict,
     new_invalid,
+    new_invalid_patch,
     new_object_modified,
 )
 from extender.fake_apiserver.registry.resources import ApiResource, Object
@@ -90,6 +93,42 @@ def update_metadata(resource: ApiResource, old: Object, new: Object, *, spec_cha
         server_fields["generation"] = int(old_meta.get("generation", 1)) + 1
     names = {key: old_meta[key] for key in ("name", "namespace", "generateName") if key in old_meta}
     return {**caller_fields, **server_fields, **names, "resourceVersion": old_meta["resourceVersion"]}
+
+
+def check_metadata(resource: ApiResource, body: Object) -> None:
+    """Reject a body whose metadata has a field of another type than that of the API.
+
+    Raises:
+        StatusError: 400.
+
+    Source: apiserver/pkg/endpoints/handlers/rest.go, transformDecodeError (1.36).
+    """
+    error = _find_metadata_error(body)
+    if error:
+        version = resource.group_version.rpartition("/")[2]
+        raise new_bad_request(f'{resource.kind} in version "{version}" cannot be handled as a {resource.kind}: {error}')
+
+
+def check_patched_metadata(body: Object) -> None:
+    """Reject a patched object whose metadata has a field of another type than that of the API.
+
+    Raises:
+        StatusError: 422.
+
+    Source: apiserver/pkg/endpoints/handlers/patch.go, jsonPatcher.applyPatchToCurrentObject (1.36).
+    """
+    error = _find_metadata_error(body)
+    if error:
+        raise new_invalid_patch(error)
+
+
+def _find_metadata_error(body: Object) -> str:
+    """Return the error in the metadata of a body; empty if there is none."""
+    try:
+        from_builtins({"metadata": body.get("metadata")}, KubernetesObject)
+    except DecodeError as error:
+        return str(error)
+    return ""
 
 
 def check_names(namespace: str, name: str, meta: Object) -> None:

@@ -128,6 +128,33 @@ def test_an_invalid_pod_is_rejected(manifest: Object, code: int, message: str) -
     assert (error.value.code, str(error.value)) == (code, message)
 
 
+@pytest.mark.parametrize(
+    ("meta", "message"),
+    [
+        ({"name": 5}, "metadata.name: Expected `str`, got `int`"),
+        ({"generateName": 5}, "metadata.generateName: Expected `str`, got `int`"),
+        ({"name": "web", "labels": 5}, "metadata.labels: Expected `object`, got `int`"),
+        ({"name": "web", "generation": 10**30}, "metadata.generation: Expected `int` <= 9223372036854775807"),
+    ],
+    ids=["the name", "the prefix", "labels", "a huge number"],
+)
+def test_metadata_with_a_value_of_another_type_is_rejected(meta: Object, message: str) -> None:
+    text = f'Pod in version "v1" cannot be handled as a Pod: {message}'
+    api = make_api()
+    with pytest.raises(StatusError) as error:
+        api.create(PODS, "default", {**make_pod(), "metadata": meta})
+    assert (error.value.code, str(error.value)) == (400, text)
+    api.create_from_manifest(make_pod())
+    with pytest.raises(StatusError) as error:
+        api.update(PODS, "default", "web", {**make_pod(), "metadata": meta})
+    assert (error.value.code, str(error.value)) == (400, text)
+
+
+def test_metadata_may_have_nulls() -> None:
+    meta = {"name": "web", "generateName": None, "labels": None, "annotations": {"a": None}}
+    assert make_api().create(PODS, "default", {**make_pod(), "metadata": meta})["metadata"]["name"] == "web"
+
+
 def test_a_second_object_of_the_same_name_is_rejected() -> None:
     api = make_api()
     api.create_from_manifest(make_pod())
@@ -211,6 +238,29 @@ def test_a_patch_may_contain_the_uid_of_the_object() -> None:
     with pytest.raises(StatusError, match='Invalid value: "other": field is immutable') as error:
         api.patch_strategically(PODS, "default", "web", {"metadata": {"uid": "other"}}, subresource="status")
     assert error.value.code == 422
+
+
+@pytest.mark.parametrize(
+    ("patch", "message"),
+    [
+        ({"metadata": {"labels": 5}}, "metadata.labels: Expected `object`, got `int`"),
+        ({"metadata": {"annotations": {"a": 5}}}, "metadata.annotations[...]: Expected `str`, got `int`"),
+        ([{"op": "replace", "path": "/metadata", "value": 5}], "metadata: Expected `object`, got `int`"),
+    ],
+    ids=["labels", "an annotation", "all metadata"],
+)
+def test_a_patch_to_metadata_of_another_type_is_rejected(patch: Object | list[Object], message: str) -> None:
+    api = make_api()
+    pod = api.create_from_manifest(make_pod())
+    with pytest.raises(StatusError) as error:
+        api.patch(PODS, "default", "web", patch)
+    assert error.value.code == 422
+    assert str(error.value) == f' "" is invalid: patch: Invalid value: {message}'
+    if isinstance(patch, dict):
+        with pytest.raises(StatusError) as strategic_error:
+            api.patch_strategically(PODS, "default", "web", patch)
+        assert strategic_error.value.status == error.value.status
+    assert api.get(PODS, "default", "web") == pod
 
 
 def test_most_of_a_pod_s_spec_cannot_be_changed() -> None:
