@@ -52,6 +52,7 @@ class NodeNames:
         self.raw = raw
         self._row_map_version: RowMapVersion | None = None
         self._node_rows: NodeRows | None = None
+        self._has_strings_of_snapshot = False
 
     def __len__(self) -> int:
         return len(self.names)
@@ -62,11 +63,19 @@ class NodeNames:
             rows = snapshot.rows(self.names)
             known_mask = rows >= 0
             unknown_count = len(rows) - int(np.count_nonzero(known_mask))
-            if not unknown_count:
-                self.names = list(map(snapshot.names.__getitem__, rows.tolist()))
             self._row_map_version = snapshot.row_map_version
             self._node_rows = NodeRows(rows, known_mask, unknown_count)
         return self._node_rows
+
+    def use_strings_of(self, snapshot: Snapshot) -> None:
+        """Replace the names by the equal strings of *snapshot*, which many lists in the decision log share.
+
+        Names with an unknown one among them stay as they are.
+        """
+        rows, _, unknown_count = self.find_rows(snapshot)
+        if not self._has_strings_of_snapshot and not unknown_count:
+            self.names = list(map(snapshot.names.__getitem__, rows.tolist()))
+            self._has_strings_of_snapshot = True
 
     @cached_property
     def json(self) -> bytes:

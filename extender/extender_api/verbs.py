@@ -140,6 +140,7 @@ class Verbs:
         self, args: ExtenderArgs, requested_nodes: RequestedNodes, pod_info: PodInfo, profile: Profile
     ) -> FilterResult:
         """Return all requested nodes that fit the pod, and the reasons of the others."""
+        requested_nodes.node_names.use_strings_of(requested_nodes.snapshot)  # the decision log keeps the names
         reasons = _filter_nodes(pod_info, profile, requested_nodes)
         if isinstance(reasons, Status):
             return self._build_error_result(args.pod, reasons)
@@ -219,6 +220,7 @@ class Verbs:
         self._end_assumption(args.pod)
         with self.cache.read() as snapshot:
             requested_nodes = await self._find_requested_nodes("prioritize", args, snapshot)
+            requested_nodes.node_names.use_strings_of(requested_nodes.snapshot)  # the decision log keeps the names
             return await self._prioritize(args, requested_nodes)
 
     async def _prioritize(self, args: ExtenderArgs, requested_nodes: RequestedNodes) -> HostPriorities:

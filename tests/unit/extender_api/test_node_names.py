@@ -56,6 +56,26 @@ def test_another_cache_has_other_rows() -> None:
         assert node_names.find_rows(cache.snapshot()).rows.tolist() == [row]
 
 
+def test_names_can_be_replaced_by_the_equal_strings_of_the_snapshot() -> None:
+    cache = Cache()
+    for name in ("node-1", "node-2"):
+        cache.add_or_update_node(make_node(name))
+    snapshot = cache.snapshot()
+    node_names = NodeNames(json.loads('["node-2", "node-1"]'))
+    node_names.use_strings_of(snapshot)
+    assert node_names.names == ["node-2", "node-1"]
+    assert [name is own for name, own in zip(node_names.names, reversed(snapshot.names), strict=True)] == [True, True]
+
+
+def test_names_with_an_unknown_one_stay_as_they_are() -> None:
+    cache = Cache()
+    cache.add_or_update_node(make_node("node-1"))
+    names = ["node-2", "node-1"]
+    node_names = NodeNames(names)
+    node_names.use_strings_of(cache.snapshot())
+    assert node_names.names is names
+
+
 def test_a_request_in_go_s_form_is_cut_into_the_pod_and_the_names() -> None:
     cut = cut_names_request
     assert cut(b'{"Pod":{"b":2},"Nodes":null,"NodeNames":["n1"]}') == (b'{"b":2}', b'["n1"]')
