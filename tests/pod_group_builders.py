@@ -1,6 +1,7 @@
 """Pod groups and their members for tests."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from extender.api.kinds.pod import Pod
@@ -75,3 +76,10 @@ def make_group_member(
 ) -> Pod:
     """Make a pod of *group*."""
     return make_pod(name, node=node, spec={"schedulingGroup": {"podGroupName": group}, **(spec or {})}, **more)
+
+
+def make_chain(length: int, *, parent: str = "root", leaf: str = "leaf") -> list[Any]:
+    """Make *length* composite pod groups `c0`, `c1`, ..., each below the one before, and the pod group *leaf*."""
+    names = [parent, *(f"c{number}" for number in range(length))]
+    groups = [make_composite_group(name, parent=above) for above, name in pairwise(names)]
+    return [*groups, make_child_group(leaf, parent=names[-1])]

@@ -37,6 +37,7 @@ from extender.client import (
 from extender.client.auth import exec_plugin
 from extender.config import documents
 from extender.config.feature_gates import FeatureGates
+from extender.cycle.pod_group import hierarchy
 from extender.dra import resource_slices
 from extender.dra.cel import costs, environment, messages, regex, size_estimate
 from extender.event_loop import cooperative_iteration, turn_budget
@@ -220,6 +221,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     },
     "A watch event": {"64 MiB": (watch.MAX_EVENT_BYTES, 64 * MIB)},
     "Nesting of an object of the API server": {"500 levels": (meta.MAX_LEVELS, 500)},
+    "Groups from the root of a tree of pod groups to a leaf": {"100": (hierarchy.MAX_TREE_DEPTH, 100)},
     "Response of an HTTP extender": {"64 MiB": (extender_transport.MAX_RESPONSE_BYTES, 64 * MIB)},
     "Headers of a response of the API server or an HTTP extender; informational responses (1xx) to a request": {
         "1,000": (connections.MAX_HEADERS, 1000),

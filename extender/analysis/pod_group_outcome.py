@@ -6,7 +6,6 @@ Scheduler.podGroupInfoForPod, Scheduler.frameworkForPodGroup, Scheduler.podGroup
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from random import Random
 from typing import Any
 
@@ -26,7 +25,7 @@ from extender.cycle.decision import AttemptFailure, ScheduleFailure
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_group.hierarchy import find_root_key, list_keys_of_tree, make_pod_group_info
-from extender.cycle.pod_group.post_filter import CompletedDecision, complete_group_decisions
+from extender.cycle.pod_group.post_filter import complete_group_decisions
 from extender.cycle.pod_group_cycle import get_member_sort_key, make_group_attempt, schedule_pod_group
 from extender.cycle.pod_group_members import GroupDecision
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
@@ -58,35 +57,39 @@ def describe_tree(group: PodGroupInfo, snapshot: Snapshot, decision: GroupDecisi
 
     *group* is a composite pod group.
     """
-    outcomes = {outcome.group: outcome for outcome in complete_group_decisions(group, decision)}
-
-    def describe(info: PodGroupInfo, outcome: CompletedDecision, parent: str | None) -> list[GroupOfTreeResult]:
+    own_decisions = _map_own_decisions(group, decision)
+    fitting = {key for key, own_decision in own_decisions.items() if own_decision.status.is_success}
+    parents: dict[GroupKey, str] = {}
+    results = []
+    for outcome in complete_group_decisions(group, decision):
+        info = outcome.group
+        parents |= {child.group_key: info.key for child in info.children}
         obj, members = snapshot.get_group(info.group_key), snapshot.pod_group(info.key)
-        children = [describe(child, outcomes[child], info.key) for child in info.children]
-        own_decision = decision if info is group else _find_own_decision(info, decision)
-        fits = own_decision is not None and own_decision.status.is_success
+        fits, is_tried = info.group_key in fitting, info.group_key in own_decisions
+        fitting_children = sum(child.group_key in fitting for child in info.children)
         result = GroupOfTreeResult(
             info.key,
-            parent,
+            parents.get(info.group_key),
             info.is_composite,
             1 if obj is None else get_min_count(obj),
-            len(children) if info.is_composite else members.count,
-            sum(child.fits for child, *_ in children) if info.is_composite else len(members.assigned),
+            len(info.children) if info.is_composite else members.count,
+            fitting_children if info.is_composite else len(members.assigned),
             fits,
-            None if fits else "not tried" if own_decision is None else outcome.decision.status.message or None,
+            None if fits else "not tried" if not is_tried else outcome.decision.status.message or None,
         )
-        return [result, *chain.from_iterable(children)]
+        results.append(result)
+    return results
 
-    return describe(group, outcomes[group], None)
 
-
-def _find_own_decision(info: PodGroupInfo, decision: GroupDecision) -> GroupDecision | None:
-    """Return the decision for *info* before a group above it failed; None if the group was not tried."""
-    for key, child in decision.children.items():
-        found = child if key == info.group_key else _find_own_decision(info, child)
-        if found is not None:
-            return found
-    return None
+def _map_own_decisions(group: PodGroupInfo, decision: GroupDecision) -> dict[GroupKey, GroupDecision]:
+    """Return the decisions of the groups of a tree that were tried, each as before a group above it failed."""
+    decisions = {group.group_key: decision}
+    unvisited = [decision]
+    while unvisited:
+        children = unvisited.pop().children
+        decisions |= children
+        unvisited.extend(children.values())
+    return decisions
 
 
 @dataclass(frozen=True, slots=True)

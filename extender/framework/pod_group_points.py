@@ -40,10 +40,12 @@ class PodGroupInfo:
 
     def iterate_pod_groups(self) -> "Iterator[PodGroupInfo]":
         """Yield the pod groups below the composite pod group in scheduling order, or the pod group itself."""
-        if not self.is_composite:
-            yield self
-        for child in self.children:
-            yield from child.iterate_pod_groups()
+        unvisited = [self]
+        while unvisited:
+            info = unvisited.pop()
+            if not info.is_composite:
+                yield info
+            unvisited.extend(reversed(info.children))
 
 
 @dataclass(frozen=True, slots=True)

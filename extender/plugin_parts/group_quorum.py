@@ -3,6 +3,7 @@
 Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.isCPGTreeReady (1.37).
 """
 
+from collections import Counter
 from collections.abc import Callable
 
 from extender.api.kinds.pod_group import CompositePodGroup
@@ -51,10 +52,15 @@ def find_hierarchy_root(key: GroupKey, snapshot: Snapshot) -> GroupKey | str:
 
 def is_tree_ready(key: GroupKey, snapshot: Snapshot, count_members: CountMembers) -> bool:
     """Return whether the group *key* has its minimum of members, by *count_members*, or of child groups that have."""
-    group = snapshot.get_group(key)
-    if group is None:
-        return False
-    if not key.is_composite:
-        return count_members(snapshot.pod_group(key.object_key)) >= get_min_count(group)
-    ready_count = sum(is_tree_ready(child, snapshot, count_members) for child in snapshot.child_groups(key))
-    return ready_count >= get_min_count(group)
+    keys, ready_counts = [key], Counter[GroupKey | None]()
+    for parent in keys:
+        keys += snapshot.child_groups(parent) if parent.is_composite else ()
+    is_ready = False
+    for group_key in reversed(keys):  # child groups are before the group above them
+        group = snapshot.get_group(group_key)
+        is_leaf = not group_key.is_composite
+        count = count_members(snapshot.pod_group(group_key.object_key)) if is_leaf else ready_counts[group_key]
+        is_ready = group is not None and count >= get_min_count(group)
+        if group is not None and is_ready:
+            ready_counts[get_parent_key(group)] += 1
+    return is_ready

@@ -7,6 +7,7 @@ Scheduler.reconcilePodGroupWithSnapshot, Scheduler.validatePodGroup, Scheduler.v
 import math
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import Final
 
 from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import Group, GroupKey, find_root, list_pod_group_keys, make_group_key
@@ -18,6 +19,12 @@ from extender.cycle.pod_group_members import check_scheduler_names
 from extender.framework.pod_group_points import PodGroupInfo
 from extender.framework.profiles import Profile
 from extender.framework.status import Status, error_status
+
+MAX_TREE_DEPTH: Final = 100
+"""The number of groups from a root to a leaf that can be scheduled.
+
+kube-scheduler has no limit here, but the API allows a Workload no tree of more than `group_hierarchy.MAX_DEPTH` groups.
+"""
 
 
 def find_root_key(object_key: str, snapshot: Snapshot, gates: FeatureGates) -> GroupKey:
@@ -37,15 +44,36 @@ def list_keys_of_tree(object_key: str, snapshot: Snapshot, gates: FeatureGates) 
 
 def make_pod_group_info(key: GroupKey, snapshot: Snapshot) -> PodGroupInfo:
     """Return the tree below *key*. Child groups are ordered by the time of their creation, then by name."""
-    return _make_info(key, snapshot, set())
+    children_by_key = _map_children(key, snapshot)
+    infos: dict[GroupKey, PodGroupInfo] = {}
+    for group, children in reversed(children_by_key.items()):
+        child_infos = tuple(infos.pop(child) for child in children)
+        infos[group] = PodGroupInfo(group.namespace, group.name, group.is_composite, child_infos)
+    return infos[key]
 
 
-def _make_info(key: GroupKey, snapshot: Snapshot, visited: set[GroupKey]) -> PodGroupInfo:
-    """Return the tree below *key*, without the groups that were *visited*."""
-    visited.add(key)
-    children = sorted(snapshot.child_groups(key), key=partial(_get_sort_key, snapshot)) if key.is_composite else ()
-    infos = tuple(_make_info(child, snapshot, visited) for child in children if child not in visited)
-    return PodGroupInfo(key.namespace, key.name, key.is_composite, infos)
+def _map_children(root: GroupKey, snapshot: Snapshot) -> dict[GroupKey, list[GroupKey]]:
+    """Return the child groups of each group of the tree below *root*. A group is after the group above it."""
+    children_by_key: dict[GroupKey, list[GroupKey]] = {}
+    visited, unvisited = {root}, [root]
+    while unvisited:
+        key = unvisited.pop()
+        keys = snapshot.child_groups(key) if key.is_composite else ()
+        children = sorted((child for child in keys if child not in visited), key=partial(_get_sort_key, snapshot))
+        visited.update(children)
+        unvisited.extend(children)
+        children_by_key[key] = children
+    return children_by_key
+
+
+def _find_too_deep_group(root: GroupKey, snapshot: Snapshot) -> GroupKey | None:
+    """Return a group below *root* that has `MAX_TREE_DEPTH` groups above it; None if there is none."""
+    depths = {root: 0}
+    for key, children in _map_children(root, snapshot).items():
+        if depths[key] >= MAX_TREE_DEPTH:
+            return key
+        depths.update(dict.fromkeys(children, depths[key] + 1))
+    return None
 
 
 def _get_sort_key(snapshot: Snapshot, key: GroupKey) -> tuple[float, str, bool]:
@@ -69,8 +97,9 @@ def validate_pod_group(pods: Sequence[PodInfo], snapshot: Snapshot, profile: Pro
     """Return an error if the members of a pod group cannot be scheduled together, else None.
 
     All members must have one scheduler name. Since 1.37 they must also have the priority of their group and one
-    preemption policy, and this includes the scheduled members. In a tree of groups the group is the root. *pods* are
-    the pending members in scheduling order, at least one, and *profile* is that of the first member.
+    preemption policy, and this includes the scheduled members. In a tree of groups the group is the root, and the tree
+    may not be deeper than `MAX_TREE_DEPTH`. *pods* are the pending members in scheduling order, at least one, and
+    *profile* is that of the first member.
     """
     if not profile.release.checks_member_priorities:
         return check_scheduler_names(pods)
@@ -78,6 +107,9 @@ def validate_pod_group(pods: Sequence[PodInfo], snapshot: Snapshot, profile: Pro
     group = snapshot.get_group(root_key)
     if group is None:
         return error_status(f'podgroup.scheduling.k8s.io "{root_key.name}" not found')
+    too_deep = _find_too_deep_group(root_key, snapshot)
+    if too_deep is not None:
+        return error_status(f"exceeded maximum hierarchy depth at {too_deep}")
     scheduled_pods = (
         pod.pod
         for key in list_pod_group_keys(snapshot, root_key)

@@ -4,7 +4,7 @@ Source: pkg/scheduler/schedule_one_podgroup.go, completeCompositePodGroupAlgorit
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -159,20 +159,25 @@ class CompletedDecision:
 
 
 def complete_group_decisions(group: PodGroupInfo, decision: GroupDecision) -> list[CompletedDecision]:
-    """Return the decisions of all groups of the tree *group*, of which *decision* is the outcome; the root is first."""
-    root = CompletedDecision(group, decision, group.group_key)
-    return [root, *_complete_children(root)]
+    """Return the decisions of all groups of the tree *group*, of which *decision* is the outcome.
+
+    Each group is before its child groups.
+    """
+    completed: list[CompletedDecision] = []
+    unvisited = [CompletedDecision(group, decision, group.group_key)]
+    while unvisited:
+        parent = unvisited.pop()
+        completed.append(parent)
+        unvisited.extend(_complete_child(child, parent) for child in reversed(parent.group.children))
+    return completed
 
 
-def _complete_children(parent: CompletedDecision) -> Iterator[CompletedDecision]:
-    for child in parent.group.children:
-        decision = parent.decision.children.get(child.group_key)
-        completed = CompletedDecision(child, decision or GroupDecision(parent.decision.status), child.group_key)
-        if decision is None or (decision.status.is_success and not parent.decision.status.is_success):
-            inherited = GroupDecision(parent.decision.status, children={} if decision is None else decision.children)
-            completed = CompletedDecision(child, inherited, parent.status_owner)
-        yield completed
-        yield from _complete_children(completed)
+def _complete_child(child: PodGroupInfo, parent: CompletedDecision) -> CompletedDecision:
+    decision = parent.decision.children.get(child.group_key)
+    if decision is None or (decision.status.is_success and not parent.decision.status.is_success):
+        inherited = GroupDecision(parent.decision.status, children={} if decision is None else decision.children)
+        return CompletedDecision(child, inherited, parent.status_owner)
+    return CompletedDecision(child, decision, child.group_key)
 
 
 def apply_post_filter_run(

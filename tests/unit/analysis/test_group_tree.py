@@ -8,7 +8,7 @@ from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_37
 from extender.cycle.plugin_runtime import PluginRuntime
 from tests.build import make_cluster, make_node
-from tests.pod_group_builders import make_child_group, make_composite_group, make_group_member
+from tests.pod_group_builders import make_chain, make_child_group, make_composite_group, make_group_member
 
 GATE_NAMES = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")
 GATES = FeatureGates(dict.fromkeys(GATE_NAMES, True), RELEASE_1_37)
@@ -65,3 +65,16 @@ def test_the_groups_of_a_tree_that_fits_are_values_too() -> None:
         {"name": "default/x", "minCount": 1, **group},
         {"name": "default/y", "minCount": 2, **group},
     ]
+
+
+def test_a_tree_of_thousands_of_levels_is_described() -> None:
+    node, pod = make_node("n1"), make_group_member("a", group="x")
+    cache = make_cluster(node, make_composite_group(), make_child_group("x"), *make_chain(3000), pod, gates=GATES)
+    simulator = PodGroupSimulator(cache, dict(wiring.build_setup(gates=GATES).profiles), PluginRuntime())
+    outcome = simulator.explain_outcome(pod)
+    assert outcome is not None
+    message = "exceeded maximum hierarchy depth at compositepodgroup/default/c99"
+    assert outcome.decision.status.message == message
+    assert len(outcome.tree) == 3003
+    assert [group.name for group in outcome.tree[:3]] == ["default/root", "default/x", "default/c0"]
+    assert [group.message for group in outcome.tree[:3]] == [message, "not tried", "not tried"]

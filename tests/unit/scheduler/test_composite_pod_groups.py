@@ -6,8 +6,8 @@ from extender.api.kinds.pod import Pod
 from extender.app import wiring
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_37
-from tests.build import make_node
-from tests.pod_group_builders import make_child_group, make_composite_group, make_group_member
+from tests.build import make_node, make_pod
+from tests.pod_group_builders import make_chain, make_child_group, make_composite_group, make_group_member
 from tests.unit.scheduler.builders import SchedulerHarness
 
 GATE_NAMES = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")
@@ -104,3 +104,30 @@ def test_pods_of_another_priority_than_the_root_are_an_error_of_all_pod_groups()
     harness.attempt()
     message = "all pods in a single pod group should have the same priority as the pod group's priority, got 0 and 5"
     assert messages(harness) == {"x": ("False", message), "y": ("False", message)}
+
+
+def test_the_pods_of_a_tree_of_hundreds_of_levels_fail_and_other_pods_are_bound() -> None:
+    harness = make_harness("3", make_composite_group(), make_child_group("x"), *make_chain(500))
+    (pod,) = members("x", "a")
+    other_pod = make_pod("other")
+    harness.create(pod, other_pod)
+    harness.attempt()
+    harness.attempt()
+    assert (harness.node_of(pod), harness.node_of(other_pod)) == ("", "n1")
+    message = "exceeded maximum hierarchy depth at compositepodgroup/default/c99"
+    assert messages(harness) == {"x": ("False", message), "leaf": ("False", message)}
+
+
+def test_a_tree_of_100_levels_is_scheduled_and_preempts() -> None:
+    groups = [make_composite_group(priority=5), make_child_group("x", priority=5), *make_chain(98)]
+    harness = make_harness("1", *groups)
+    victim = make_pod("victim", requests={"cpu": "1"})
+    harness.create(victim)
+    harness.run()
+    assert harness.node_of(victim) == "n1"
+    (pod,) = members("x", "a", priority=5)
+    harness.create(pod)
+    harness.attempt()
+    nominations = {call.name: call.body["status"].get("nominatedNodeName") for call in harness.api.calls_to("status")}
+    assert nominations["a"] == "n1"
+    assert [call.name for call in harness.api.calls_to("delete")] == ["victim"]
