@@ -115,15 +115,15 @@ async def watch(
             if not incomplete and chunk.endswith(b"\n"):
                 lines = chunk  # the usual case, without a copy
             else:
-                incomplete += chunk
-                lines_end = incomplete.rfind(b"\n") + 1
+                lines_end = chunk.rfind(b"\n") + 1  # only the chunk is searched: an incomplete event has no line break
                 if not lines_end:
+                    incomplete += chunk
                     if len(incomplete) > MAX_EVENT_BYTES:
                         raise InvalidResponseError(f"GET {request.path}: an event of more than {MAX_EVENT_BYTES} bytes")
                     yield []
                     continue
-                lines = bytes(incomplete[:lines_end])
-                del incomplete[:lines_end]
+                lines = b"".join((incomplete, chunk[:lines_end]))
+                incomplete = bytearray(chunk[lines_end:])
             events, batch_size, has_changes = _decode_events(lines, list_watch), MAX_EVENT_BATCH, False
             while batch_size == MAX_EVENT_BATCH:
                 await wait_for_turn()

@@ -2,8 +2,11 @@
 
 import gc
 import json
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from time import process_time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -205,6 +208,29 @@ def test_an_event_of_too_many_bytes_ends_the_watch(monkeypatch: pytest.MonkeyPat
     assert isinstance(fault, InvalidResponseError)
     assert str(fault) == f"{PODS}: an event of more than 1048576 bytes"
     assert [event.resource_version for event in events] == ["6"]
+
+
+def test_the_time_for_an_event_in_many_small_chunks_is_linear_in_its_length() -> None:
+    line = json.dumps(added("a", 6)).encode() + b" " * 2**24 + b"\n"
+
+    async def iterate_chunks() -> AsyncIterator[bytes]:
+        for start in range(0, len(line), 128):
+            yield line[start : start + 128]
+
+    class ChunkTransport:
+        @asynccontextmanager
+        async def stream(self, *_: Any) -> AsyncIterator[Any]:
+            yield SimpleNamespace(content=SimpleNamespace(iter_any=iterate_chunks))
+
+    async def main() -> list[WatchEvent[Pod]]:
+        transport: Any = ChunkTransport()
+        batches = watch(transport, POD_LIST_WATCH, "5", no_jitter)
+        return [event async for batch in batches for event in batch]
+
+    start_time = process_time()
+    events = run(main())
+    assert process_time() - start_time < 5
+    assert [event.key for event in events] == ["ns/a"]
 
 
 @pytest.mark.parametrize("end", [[], [CUT]], ids=["an orderly end", "a reset"])
