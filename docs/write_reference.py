@@ -275,6 +275,10 @@ DIFFERENCES = """## Differences
 - If the response to a claim's allocation is lost, the allocation is written again until its outcome is known. Until
   then no other claim gets the devices. kube-scheduler frees the devices at once, and may allocate them twice.
 - There are no `go_*` metrics and no profiling endpoints; their flags are accepted. There are no `informer_*` metrics.
+- `/statusz` lists `/explain` too. `/statusz` and `/flagz` have no CBOR, which kube-scheduler has with the alpha gate
+  `CBORServingAndStorage`.
+- If the API server cannot be reached for 10 seconds at the start, or refuses the credentials, `extender schedule` ends
+  with an error. kube-scheduler waits, and `/readyz` responds with 500.
 - There is no opportunistic batching: the scores of each pod are up to date, and those that did not change are reused.
   With batching, kube-scheduler uses scores that are up to 500 ms old. The metrics of batching have no samples.
 - `InterPodAffinityHostnameFastPath`, an alpha gate of 1.37, has no effect. In kube-scheduler it changes decisions only

@@ -83,8 +83,14 @@ def make_scheduler_diagnostics_app(
             process_info=ProcessInfo(telemetry.start_time, python_version, __version__, release.version),
             explain=explain or explain_pod,
             set_verbosity=make_verbosity_setter(options.setup.configuration, options.logs),
+            has_statusz=_is_enabled("ComponentStatusz", options),
+            has_flagz=_is_enabled("ComponentFlagz", options),
         )
     )
+
+
+def _is_enabled(gate: str, options: ScheduleOptions) -> bool:
+    return all(enabled for (name, _), enabled in options.features.items() if name == gate)
 
 
 def _is_leader(scheduler: StandaloneScheduler) -> bool:

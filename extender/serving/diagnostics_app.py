@@ -32,7 +32,13 @@ from extender.serving.zpages import (
     negotiate_format,
 )
 
-PATHS: Final = ("/configz", "/debug", "/explain", "/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz")
+_LISTED_PATHS: Final = ("/configz", "/explain", "/flagz", "/healthz", "/livez", "/metrics", "/readyz")
+"""The paths on `/statusz`. kube-scheduler lists neither that page nor `/debug`, and has no `/explain`.
+
+Source: cmd/kube-scheduler/app/server.go, newEndpointsHandler; apiserver/pkg/server/routes/flags.go,
+DebugFlags.Install; apiserver/pkg/server/statusz/statusz.go, aggregatePaths (1.36).
+"""
+
 _MAX_BODY_BYTES: Final = 4096
 """Limit of the body of a request that changes the log verbosity."""
 
@@ -66,8 +72,10 @@ class DiagnosticsService:
         process_info: the properties of the process on `/statusz`.
         explain: explains a pod (see `ExplainPod`).
         set_verbosity: sets the log verbosity; None: it cannot be changed.
+        has_statusz, has_flagz: whether there are the pages `/statusz` and `/flagz`.
 
-    Source: pkg/scheduler/metrics/resources/resources.go, podResourceCollector.CollectWithStability (1.36).
+    Source: pkg/scheduler/metrics/resources/resources.go, podResourceCollector.CollectWithStability;
+    cmd/kube-scheduler/app/server.go, newEndpointsHandler (1.36).
     """
 
     health: Health
@@ -79,6 +87,8 @@ class DiagnosticsService:
     process_info: ProcessInfo
     explain: ExplainPod
     set_verbosity: Callable[[int], None] | None = None
+    has_statusz: bool = True
+    has_flagz: bool = True
 
 
 def make_diagnostics_app(diagnostics: DiagnosticsService) -> FastAPI:
@@ -96,11 +106,10 @@ def make_diagnostics_app(diagnostics: DiagnosticsService) -> FastAPI:
         app.add_api_route(path, _make_metrics_handler(page), methods=["GET", "POST", "DELETE"])
     app.add_api_route("/metrics/resources", _make_resource_metrics_handler(diagnostics), methods=["GET", "DELETE"])
     app.add_api_route("/configz", _make_configz_handler(diagnostics))
-    app.add_api_route("/statusz", _make_statusz_handler(diagnostics))
-    flagz = _make_zpage_handler(
-        "Flagz", lambda: format_flags(diagnostics.flags), lambda: {"flags": dict(diagnostics.flags)}
-    )
-    app.add_api_route("/flagz", flagz)
+    if diagnostics.has_statusz:
+        app.add_api_route("/statusz", _make_statusz_handler(diagnostics))
+    if diagnostics.has_flagz:
+        app.add_api_route("/flagz", _make_flagz_handler(diagnostics))
     app.add_api_route(EXPLAIN_PATH, make_explain_handler(diagnostics.explain))
     add_verbosity_route(app, diagnostics.set_verbosity)
     return app
@@ -150,12 +159,18 @@ def _make_configz_handler(diagnostics: DiagnosticsService) -> Handler:
 
 
 def _make_statusz_handler(diagnostics: DiagnosticsService) -> Handler:
-    def build_values() -> dict[str, object]:
-        return build_status_values(diagnostics.process_info, PATHS, time.time())
-
+    paths = [path for path in _LISTED_PATHS if diagnostics.has_flagz or path != "/flagz"]
+    info = diagnostics.process_info
     return _make_zpage_handler(
-        "Statusz", lambda: format_status(diagnostics.process_info, PATHS, time.time()), build_values
+        "Statusz",
+        lambda: format_status(info, paths, time.time()),
+        lambda: build_status_values(info, paths, time.time()),
     )
+
+
+def _make_flagz_handler(diagnostics: DiagnosticsService) -> Handler:
+    flags = diagnostics.flags
+    return _make_zpage_handler("Flagz", lambda: format_flags(flags), lambda: {"flags": dict(flags)})
 
 
 def _make_zpage_handler(

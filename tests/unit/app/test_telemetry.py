@@ -1,6 +1,7 @@
 """The health checks, the hooks and the diagnostics application of a scheduler process."""
 
 import asyncio
+from collections.abc import Mapping
 
 from starlette.testclient import TestClient
 
@@ -13,8 +14,8 @@ from extender.client.kubeconfig import CredentialSource
 from tests.build import make_node
 
 
-def make_client() -> tuple[Telemetry, TestClient]:
-    options = ScheduleOptions(build_setup(), CredentialSource(), flags={"v": "2"})
+def make_client(features: Mapping[tuple[str, str], bool] | None = None) -> tuple[Telemetry, TestClient]:
+    options = ScheduleOptions(build_setup(), CredentialSource(), flags={"v": "2"}, features=features or {})
     telemetry = make_telemetry(options, 0.0)
 
     async def make_scheduler() -> StandaloneScheduler:
@@ -54,3 +55,10 @@ def test_the_pages_show_configuration_and_flags() -> None:
     _, client = make_client()
     assert "v=2" in client.get("/flagz", headers={"Accept": "text/plain"}).text
     assert client.get("/configz").json()["componentconfig"]["kind"] == "KubeSchedulerConfiguration"
+
+
+def test_the_gates_of_the_pages_disable_them() -> None:
+    _, client = make_client({("ComponentFlagz", "BETA"): False, ("ComponentStatusz", "BETA"): True})
+    assert (client.get("/flagz").status_code, client.get("/statusz").status_code) == (404, 200)
+    _, client = make_client({("ComponentFlagz", "BETA"): True, ("ComponentStatusz", "BETA"): False})
+    assert (client.get("/flagz").status_code, client.get("/statusz").status_code) == (200, 404)

@@ -1,6 +1,7 @@
 """The pages of a standalone scheduler: contents, formats, authentication and authorization."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -144,6 +145,20 @@ def test_statusz_is_available_as_json(caller: TestClient) -> None:
         "config.k8s.io/v1beta1",
         "1970-01-01T00:00:00Z",
     )
+
+
+def test_statusz_lists_neither_itself_nor_debug(caller: TestClient) -> None:
+    paths = caller.get("/statusz", headers={"accept": TYPED}).json()["paths"]
+    assert paths == ["/configz", "/explain", "/flagz", "/healthz", "/livez", "/metrics", "/readyz"]
+
+
+def test_a_page_that_is_disabled_is_not_found(recorded: RecordedCalls) -> None:
+    without_flagz = TestClient(make_diagnostics_app(replace(service(recorded), has_flagz=False)))
+    assert without_flagz.get("/flagz").status_code == 404
+    paths = without_flagz.get("/statusz", headers={"accept": TYPED}).json()["paths"]
+    assert paths == ["/configz", "/explain", "/healthz", "/livez", "/metrics", "/readyz"]
+    without_statusz = TestClient(make_diagnostics_app(replace(service(recorded), has_statusz=False)))
+    assert without_statusz.get("/statusz").status_code == 404
 
 
 def test_flagz_is_sorted(caller: TestClient) -> None:
