@@ -142,9 +142,10 @@ Source: kube-scheduler/framework/types.go, PreQueueingHintFn (1.37).
 class ClusterEventWithHint:
     """An event that a plugin registers for.
 
-    Without `hint`, every matching event requeues the pod. If the hint raises, the pod is requeued too. With `pre_hint`,
-    only the pods that the event may concern are considered; if it raises, all pods are. `find_concerned` is the same,
-    for this registration only: the hint for the other pods would be SKIP, so it is not called.
+    Without `hint`, every matching event requeues the pod. If the hint raises, the pod is requeued too. With `pre_hint`
+    and the gate SchedulerPreQueueingHints, only the pods that the event may concern are considered; if it raises, all
+    pods are. `find_concerned` is the same, for this registration only and without the gate: the hint for the other pods
+    would be SKIP, so it is not called.
 
     With `per_signature`, the hint for a node or an assigned pod depends only on the event and on the waiting pod's
     signature. It is then called for one of many waiting pods with equal signatures, and the result counts for all. So

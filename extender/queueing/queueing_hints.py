@@ -120,7 +120,8 @@ class QueueingHints:
         self._hint_maps = {name: _build_requeueing_map(profile) for name, profile in profiles.items()}
         self._pre_hints = [
             (plugin, registered_event, registered_event.pre_hint)
-            for hint_map in self._hint_maps.values()
+            for name, hint_map in self._hint_maps.items()
+            if "SchedulerPreQueueingHints" in profiles[name].gates
             for plugin, registered_events in hint_map.items()
             for registered_event in registered_events
             if registered_event.pre_hint is not None

@@ -5,6 +5,7 @@ pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicRes
 """
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from extender.app import wiring
 from extender.cache.pod_info import PodInfo
 from extender.config.feature_gates import FeatureGates
-from extender.config.releases import RELEASE_1_37
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.queueing.entity_queues import QueueSettings
 from extender.queueing.pod_group_queue import make_scheduling_queue
@@ -22,6 +23,8 @@ from tests.build import make_pod
 from tests.unit.cycle.fakes import RejectingFilter, make_profile
 from tests.unit.dra.builders import make_allocated_claim, make_claim
 from tests.unit.queueing.builders import make_pod_info
+
+GATE = "SchedulerPreQueueingHints"
 
 
 def make_waiting_pod(name: str, claim: str) -> PodInfo:
@@ -44,7 +47,7 @@ EVENTS: dict[str, tuple[ActionType, Any, Any, str, list[str]]] = {
 
 def find_moved_pods(event: ClusterEvent, *, gate: bool) -> tuple[list[str], list[tuple[str, str]], list[str]]:
     """Return the pods that *event* moves, the pre-queueing hints, and the plugins whose hints ran."""
-    gates = FeatureGates({"SchedulerPreQueueingHints": gate}, RELEASE_1_37)
+    gates = FeatureGates({GATE: gate}, RELEASE_1_37)
     pre_hints: list[tuple[str, str]] = []
     hints: list[str] = []
     queue = make_scheduling_queue(
@@ -125,9 +128,43 @@ def test_a_pre_queueing_hint_that_fails_concerns_all_pods(pre_hint: Any, caplog:
         def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
             return (ClusterEventWithHint(EventResource.NODE, ActionType.ADD, None, pre_hint, find_concerned=pre_hint),)
 
-    hints = QueueingHints({"default-scheduler": make_profile(Broken("Broken"))})
+    profile = replace(make_profile(Broken("Broken")), gates=FeatureGates({GATE: True}, RELEASE_1_37))
+    hints = QueueingHints({"default-scheduler": profile})
     event = ClusterEvent(EventResource.NODE, ActionType.ADD)
     assert hints.find_filters(event) == []
     assert hints.find_concerned(event, PodRejection("default-scheduler", frozenset({"Broken"}), "")) is None
     (message,) = caplog.messages
     assert message.startswith('running a queueing hint of plugin "Broken": ')
+
+
+@pytest.mark.parametrize(
+    ("gates", "moved"),
+    [
+        (FeatureGates({GATE: True}, RELEASE_1_37), ["of-narrow"]),
+        (FeatureGates({}, RELEASE_1_37), ["of-narrow", "of-other"]),
+        (FeatureGates({}, RELEASE_1_36), ["of-narrow", "of-other"]),
+    ],
+    ids=["with the gate", "without the gate", "before the gate"],
+)
+def test_a_pre_queueing_hint_of_any_plugin_runs_only_with_the_gate(gates: FeatureGates, moved: list[str]) -> None:
+    class Narrow(RejectingFilter):
+        def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+            def concerns(pod: PodInfo) -> bool:
+                return pod.pod.metadata.name == "of-narrow"
+
+            return (ClusterEventWithHint(EventResource.NODE, ActionType.ADD, pre_hint=lambda event: concerns),)
+
+    class Other(RejectingFilter):
+        def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+            return (ClusterEventWithHint(EventResource.NODE, ActionType.ADD),)
+
+    profile = replace(make_profile(Narrow("Narrow"), Other("Other")), gates=gates)
+    queue = make_scheduling_queue({"default-scheduler": profile}, lambda *_: None, QueueSettings())
+    for name, plugin in (("of-narrow", "Narrow"), ("of-other", "Other")):
+        queue.add(make_pod_info(make_pod(name)), 100)
+        (pod,) = queue.pop().pods  # type: ignore[union-attr]
+        pod.unschedulable_plugins = frozenset({plugin})
+        queue.add_unschedulable_if_not_present(pod, 100)
+    queue.move_all_to_active_or_backoff_queue(ClusterEvent(EventResource.NODE, ActionType.ADD), 101)
+    waiting = {entity.key.rpartition("/")[2] for entity in queue._queues.unschedulable_entities}
+    assert sorted({"of-narrow", "of-other"} - waiting) == moved
