@@ -31,7 +31,7 @@ from extender.ui.page_source import PageSource
 from extender.ui.pod_view import make_pod_view
 from extender.ui.scheduler_pages import PLOT_HEIGHT, PLOT_WIDTH, LiveDocument, SchedulerPages
 from extender.ui.waiting_page import WaitingPage
-from extender.ui.waiting_view import format_age
+from extender.ui.waiting_view import format_age, format_utc
 from extender.ui.what_if.answers import WhatIfAnswers
 from extender.ui.what_if.page import WhatIfPage
 
@@ -107,7 +107,7 @@ def get_environment() -> Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    environment.filters |= {"age": format_age, "count_of": format_count}
+    environment.filters |= {"age": format_age, "utc": format_utc, "count_of": format_count}
     return environment
 
 

@@ -188,6 +188,11 @@ def find_waiting_start(pods: Iterable[Pod]) -> tuple[datetime | None, str]:
         return time.replace(tzinfo=UTC), event
 
 
+def format_utc(time: datetime) -> str:
+    """Return *time*, which is in UTC, such as `2026-11-23 10:00:00 UTC`. The year has four digits."""
+    return f"{time.replace(tzinfo=None).isoformat(' ', 'seconds')} UTC"
+
+
 def format_age(start: datetime, now: datetime) -> str:
     """Return the time from *start* to *now* in its two largest units, such as `2 h 5 min`."""
     return format_seconds((now - start).total_seconds())

@@ -203,6 +203,13 @@ def test_the_search_of_waiting_pods_stays_on_the_next_page(monkeypatch: pytest.M
     assert "shop/p04" not in client.get("/ui/waiting?find=p03").text
 
 
+@pytest.mark.parametrize("path", ["/ui/waiting", "/ui/pods/d/a"])
+def test_a_year_is_shown_with_four_digits(path: str) -> None:
+    metadata = "{name: a, namespace: d, creationTimestamp: '0001-02-03T04:05:06Z'}"
+    page = make_client(f"{{apiVersion: v1, kind: Pod, metadata: {metadata}, spec: {{}}}}").get(path).text
+    assert '<time datetime="0001-02-03T04:05:06+00:00">0001-02-03 04:05:06 UTC</time> (created)' in page
+
+
 def test_an_equally_good_candidate_of_preemption_is_one_other() -> None:
     node = "{apiVersion: v1, kind: Node, metadata: {name: %s}, status: {allocatable: {cpu: 1, pods: 9}}}\n---\n"
     spec = "priority: %s, containers: [{name: a, resources: {requests: {cpu: 1}}}]"
