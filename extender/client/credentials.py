@@ -9,6 +9,7 @@ from typing import Final
 from extender.basics.clock import Clock
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
 from extender.basics.private_keys import refuse_passphrase
+from extender.client.auth.exec_plugin import kill_running_plugins
 from extender.client.connections import make_client_context
 from extender.client.errors import CredentialsError
 from extender.client.kubeconfig import CredentialSource, RestConfig, load_config
@@ -119,6 +120,9 @@ class Credentials:
         now = self._loaded_at
         try:
             config, tls = await asyncio.to_thread(self._load)
+        except asyncio.CancelledError:  # no task cancels a load, so the event loop ends, and waits for the thread
+            kill_running_plugins()
+            raise
         except CredentialsError as error:
             if self._active is None or force or self._has_expired(self._active.config):
                 raise

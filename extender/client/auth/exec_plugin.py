@@ -30,6 +30,8 @@ INTERACTIVE_SECONDS: Final = 600.0
 _EXTENSION_NAME: Final = "client.authentication.k8s.io/exec"
 _READ_BYTES: Final = 64 * 1024
 _MAX_STDERR_LENGTH: Final = 500
+_RUNNING: Final[dict["subprocess.Popen[bytes]", bool]] = {}
+"""The running plugins, and whether each is interactive."""
 
 
 def run_exec_plugin(settings: Mapping[str, Any], base_dir: Path, cluster: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,6 +93,7 @@ def _run(arguments: list[str], environment: dict[str, str], folder: str, *, is_i
         env=environment,
         start_new_session=not is_interactive,  # the processes that the plugin starts are killed with it
     )
+    _RUNNING[process] = is_interactive
     max_seconds = INTERACTIVE_SECONDS if is_interactive else EXEC_PLUGIN_SECONDS
     deadline = time.monotonic() + max_seconds
     try:
@@ -99,7 +102,8 @@ def _run(arguments: list[str], environment: dict[str, str], folder: str, *, is_i
     except (subprocess.TimeoutExpired, TimeoutError) as error:
         raise ValueError(f"it did not end within {max_seconds:g} s") from error
     finally:
-        _kill(process, is_interactive=is_interactive)
+        _end(process, is_interactive=is_interactive)
+        del _RUNNING[process]
     if code:
         detail = " ".join(error_output.decode(errors="replace").split())
         raise ValueError(f"the process returned {code}. {shorten(detail, _MAX_STDERR_LENGTH)}".rstrip(". "))
@@ -127,15 +131,32 @@ def _read_output(process: subprocess.Popen[bytes], deadline: float) -> tuple[byt
     return bytes(buffers["out"]), bytes(buffers["err"])
 
 
+def kill_running_plugins() -> None:
+    """Kill the plugins that run in other threads, which then fail. Call it when the event loop ends.
+
+    The event loop waits for its threads. So a plugin that hangs would delay the end of the process by a minute.
+    """
+    for process, is_interactive in list(_RUNNING.items()):
+        _kill(process, is_interactive=is_interactive)
+
+
 def _kill(process: subprocess.Popen[bytes], *, is_interactive: bool) -> None:
-    """Kill a process that was not waited for, with the processes that it started, and close its pipes."""
-    if process.returncode is None:  # also if it has ended, because the others may hold its output open
+    """Kill a process with the processes that it started, unless it was waited for.
+
+    It may have ended, because the others may hold its output open.
+    """
+    if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if is_interactive:
                 process.kill()
             else:
                 os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+
+
+def _end(process: subprocess.Popen[bytes], *, is_interactive: bool) -> None:
+    """Kill a process that was not waited for, and close its pipes."""
+    _kill(process, is_interactive=is_interactive)
+    process.wait()
     for stream in (process.stdout, process.stderr):
         if stream is not None:
             stream.close()

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import ssl
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,31 @@ def test_requests_go_on_with_a_valid_token_while_an_exec_plugin_is_slow(tmp_path
         return [*generations, (await waiting).generation]
 
     assert asyncio.run(main()) == [1, 1, 1, 2]
+
+
+def test_a_process_that_ends_does_not_wait_for_an_exec_plugin_that_hangs(tmp_path: Path) -> None:
+    started, blocker = tmp_path / "started", tmp_path / "blocker"
+    os.mkfifo(started)
+    os.mkfifo(blocker)
+
+    async def main() -> str:
+        plugin = write_exec_plugin(tmp_path, '{"token":"x"}')
+        plugin_file = tmp_path / "plugin.sh"
+        head = f"#!/bin/sh\necho $$ > '{started}'\nread line < '{blocker}'"
+        plugin_file.write_text(plugin_file.read_text().replace("#!/bin/sh", head))
+        credentials = Credentials(
+            CredentialSource(write_kubeconfig(tmp_path / "c", user={"exec": plugin})), ManualClock()
+        )
+        waiting = asyncio.create_task(credentials.get_current_config())
+        process_id = await asyncio.to_thread(started.read_text)
+        assert not waiting.done()
+        return process_id
+
+    start_time = time.monotonic()
+    process_id = int(asyncio.run(main()))
+    assert time.monotonic() - start_time < 20  # a plugin has a minute
+    with pytest.raises(ProcessLookupError):
+        os.kill(process_id, 0)
 
 
 def test_a_running_process_keeps_its_cluster_if_the_current_context_changes(tmp_path: Path) -> None:
