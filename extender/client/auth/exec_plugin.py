@@ -28,10 +28,11 @@ INTERACTIVE_SECONDS: Final = 600.0
 """The maximum duration in seconds of a plugin with a terminal. A user may log in on the terminal."""
 
 _EXTENSION_NAME: Final = "client.authentication.k8s.io/exec"
+_STANDARD_INPUT: Final = 0
 _READ_BYTES: Final = 64 * 1024
 _MAX_STDERR_LENGTH: Final = 500
 _RUNNING: Final[dict["subprocess.Popen[bytes]", bool]] = {}
-"""The running plugins, and whether each is interactive."""
+"""The running plugins, and whether each has a terminal."""
 
 
 def run_exec_plugin(settings: Mapping[str, Any], base_dir: Path, cluster: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,9 +48,9 @@ def run_exec_plugin(settings: Mapping[str, Any], base_dir: Path, cluster: Mappin
     version = settings.get("apiVersion")
     if not command or not isinstance(version, str):
         raise CredentialsError(f"exec plugin {command}: want a command and an apiVersion")
-    is_interactive = sys.stdout is not None and sys.stdout.isatty()
     path = str(base_dir / command) if "/" in command and not Path(command).is_absolute() else command
     try:
+        is_interactive = _is_interactive(settings.get("interactiveMode"))
         arguments = [path, *map(str, settings.get("args") or ())]
         variables = {str(entry["name"]): str(entry["value"]) for entry in settings.get("env") or ()}
         info = _make_exec_info(version, cluster if settings.get("provideClusterInfo") else None, is_interactive)
@@ -64,6 +65,30 @@ def run_exec_plugin(settings: Mapping[str, Any], base_dir: Path, cluster: Mappin
     if not status.get("token") and not (status.get("clientCertificateData") and status.get("clientKeyData")):
         raise CredentialsError(f"exec plugin {command} returned neither a token nor a certificate with its key")
     return status
+
+
+def _is_interactive(mode: object) -> bool:
+    """Return whether a plugin with this `interactiveMode` may read our standard input, which is then a terminal.
+
+    The mode may be absent, as in `v1beta1`. client-go rejects such a plugin in `v1`.
+
+    Raises:
+        ValueError: the mode is unknown, or requires a terminal.
+
+    Source: client-go/plugin/pkg/client/auth/exec/exec.go, isInteractive (1.36).
+    """
+    has_terminal = os.isatty(_STANDARD_INPUT)
+    match mode:
+        case "Never":
+            return False
+        case "IfAvailable" | "" | None:
+            return has_terminal
+        case "Always" if has_terminal:
+            return True
+        case "Always":
+            raise ValueError("interactiveMode is Always, and standard input is not a terminal")
+        case _:
+            raise ValueError(f"unknown interactiveMode: {shorten(str(mode))}")
 
 
 def _make_exec_info(version: str, cluster: Mapping[str, Any] | None, is_interactive: bool) -> str:
@@ -84,17 +109,18 @@ def _run(arguments: list[str], environment: dict[str, str], folder: str, *, is_i
         ValueError: the command fails or exceeds a limit.
         OSError: the command cannot be started.
     """
+    has_terminal = is_interactive or (sys.stdout is not None and sys.stdout.isatty())
     process = subprocess.Popen(  # noqa: S603  the command is the user's own
         arguments,
         stdin=None if is_interactive else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=None if is_interactive else subprocess.PIPE,
+        stderr=None if has_terminal else subprocess.PIPE,
         cwd=folder,
         env=environment,
-        start_new_session=not is_interactive,  # the processes that the plugin starts are killed with it
+        start_new_session=not has_terminal,  # the processes that the plugin starts are killed with it
     )
-    _RUNNING[process] = is_interactive
-    max_seconds = INTERACTIVE_SECONDS if is_interactive else EXEC_PLUGIN_SECONDS
+    _RUNNING[process] = has_terminal
+    max_seconds = INTERACTIVE_SECONDS if has_terminal else EXEC_PLUGIN_SECONDS
     deadline = time.monotonic() + max_seconds
     try:
         output, error_output = _read_output(process, deadline)
@@ -102,7 +128,7 @@ def _run(arguments: list[str], environment: dict[str, str], folder: str, *, is_i
     except (subprocess.TimeoutExpired, TimeoutError) as error:
         raise ValueError(f"it did not end within {max_seconds:g} s") from error
     finally:
-        _end(process, is_interactive=is_interactive)
+        _end(process, has_terminal=has_terminal)
         del _RUNNING[process]
     if code:
         detail = " ".join(error_output.decode(errors="replace").split())
@@ -136,26 +162,26 @@ def kill_running_plugins() -> None:
 
     The event loop waits for its threads. So a plugin that hangs would delay the end of the process by a minute.
     """
-    for process, is_interactive in list(_RUNNING.items()):
-        _kill(process, is_interactive=is_interactive)
+    for process, has_terminal in list(_RUNNING.items()):
+        _kill(process, has_terminal=has_terminal)
 
 
-def _kill(process: subprocess.Popen[bytes], *, is_interactive: bool) -> None:
+def _kill(process: subprocess.Popen[bytes], *, has_terminal: bool) -> None:
     """Kill a process with the processes that it started, unless it was waited for.
 
     It may have ended, because the others may hold its output open.
     """
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            if is_interactive:
+            if has_terminal:
                 process.kill()
             else:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def _end(process: subprocess.Popen[bytes], *, is_interactive: bool) -> None:
+def _end(process: subprocess.Popen[bytes], *, has_terminal: bool) -> None:
     """Kill a process that was not waited for, and close its pipes."""
-    _kill(process, is_interactive=is_interactive)
+    _kill(process, has_terminal=has_terminal)
     process.wait()
     for stream in (process.stdout, process.stderr):
         if stream is not None:

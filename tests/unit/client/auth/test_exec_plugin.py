@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -75,6 +76,56 @@ def test_a_plugin_with_a_terminal_has_another_limit(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     assert error_of(tmp_path, "exec sleep 1000") == "exec plugin ./plugin.sh: it did not end within 0 s"
     assert [process.returncode for process in processes] == [-signal.SIGKILL]
+
+
+@pytest.fixture
+def standard_input() -> Iterator[None]:
+    """Have standard input contain a line."""
+    original = os.dup(0)
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"for the command\n")
+    os.close(write_end)
+    os.dup2(read_end, 0)
+    os.close(read_end)
+    yield
+    os.dup2(original, 0)
+    os.close(original)
+
+
+@pytest.mark.usefixtures("standard_input")
+@pytest.mark.parametrize(
+    ("mode", "has_terminal", "seen"),
+    [
+        ("Never", True, ("", False)),
+        ("Never", False, ("", False)),
+        ("IfAvailable", True, ("for the command", True)),
+        ("IfAvailable", False, ("", False)),
+        (None, True, ("for the command", True)),
+        (None, False, ("", False)),
+        ("Always", True, ("for the command", True)),
+    ],
+)
+def test_only_an_interactive_plugin_reads_standard_input_and_only_from_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str | None, has_terminal: bool, seen: tuple[str, bool]
+) -> None:
+    """The terminal of standard output does not count."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(os, "isatty", lambda descriptor: has_terminal and descriptor == 0)
+    script = f'cat > line\necho "$KUBERNETES_EXEC_INFO" > info\n{print_credential(json.dumps({"token": "x"}))}'
+    run_exec_plugin(write_plugin(tmp_path, script, **({"interactiveMode": mode} if mode else {})), tmp_path, {})
+    info = json.loads((tmp_path / "info").read_text())
+    assert ((tmp_path / "line").read_text().strip(), info["spec"]["interactive"]) == seen
+
+
+def test_a_plugin_that_needs_a_terminal_does_not_run_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "isatty", lambda _: False)
+    message = error_of(tmp_path, "echo > runs", interactiveMode="Always")
+    assert message == "exec plugin ./plugin.sh: interactiveMode is Always, and standard input is not a terminal"
+    message = error_of(tmp_path, "echo > runs", interactiveMode="Sometimes")
+    assert message == "exec plugin ./plugin.sh: unknown interactiveMode: Sometimes"
+    assert not (tmp_path / "runs").exists()
 
 
 def is_running(pid: int) -> bool:
