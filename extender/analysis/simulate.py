@@ -1,5 +1,6 @@
 """Simulate the scheduling of all pending pods, one after another, on a recorded cluster, and format the outcome."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -19,11 +20,11 @@ from extender.answers.reason_codes import list_reason_codes
 from extender.answers.simulation import NodeUse, Placement, PlannedPreemption, UnplacedGroup
 from extender.cache.cache import Cache
 from extender.cache.pod_groups import get_pod_group_key
-from extender.cycle.decision import ScheduleFailure, ScheduleResult
+from extender.cycle.decision import AttemptFailure, ScheduleFailure, ScheduleResult
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_group.hierarchy import list_keys_of_tree
 from extender.cycle.pod_group_cycle import get_member_sort_key
-from extender.cycle.pod_group_members import GroupDecision
+from extender.cycle.pod_group_members import MemberResult
 from extender.framework.profiles import Profile
 from extender.preemption.plan import PreemptionPlan
 
@@ -166,6 +167,10 @@ class _SimulationRun:
         self.evicted_pods: list[str] = []
         self._placements: dict[int, Placement] = {}
         self.queue = sort_by_queue_order(list_pending_pods(cache, profiles), cache, profiles)
+        self._indices_by_group: dict[str, list[int]] = defaultdict(list)
+        for index, pod in enumerate(self.queue):
+            if (group_key := get_pod_group_key(pod)) is not None:
+                self._indices_by_group[group_key].append(index)
 
     def schedule_pod_at(self, index: int) -> None:
         """Schedule the pod at *index* of the queue and its group. Skip the pod if its group was scheduled before."""
@@ -221,34 +226,27 @@ class _SimulationRun:
         """
         with self._cache.read() as snapshot:
             keys = list_keys_of_tree(get_pod_group_key(self.queue[first_index]) or "", snapshot, profile.gates)
-        later_member_indices = (
-            queue_index
-            for queue_index in range(first_index + 1, len(self.queue))
-            if get_pod_group_key(self.queue[queue_index]) in keys
-        )
+        group_order = {key: order for order, key in enumerate(keys)}
+        indices = sorted(index for key in keys for index in self._indices_by_group[key] if index > first_index)
         member_indices = [
             first_index,
-            *(
-                queue_index
-                for queue_index in later_member_indices
-                if queue_index not in self._placements and not self._is_rejected_by_pre_enqueue(queue_index)
-            ),
+            *(i for i in indices if i not in self._placements and not self._is_rejected_by_pre_enqueue(i)),
         ]
         member_indices.sort(
-            key=lambda queue_index: (
-                keys.index(get_pod_group_key(self.queue[queue_index]) or ""),
-                get_member_sort_key(self.queue[queue_index], 0.0),
+            key=lambda index: (
+                group_order[get_pod_group_key(self.queue[index]) or ""],
+                get_member_sort_key(self.queue[index], 0.0),
             )
         )
-        pods = [self.queue[queue_index] for queue_index in member_indices]
+        pods = [self.queue[index] for index in member_indices]
         decision = self._placer.find_nodes_of_group(pods, profile)
-        for member_index, index in enumerate(member_indices):
-            self._record_group_member(index, decision, member_index)
+        results = {member.pod.key: member for member in decision.members}
+        for position, index in enumerate(member_indices):
+            failure = decision.get_member_failure(position)
+            self._record_group_member(index, failure, results.get(self.queue[index].key))
 
-    def _record_group_member(self, index: int, group_decision: GroupDecision, member_index: int) -> None:
-        pod = self.queue[index]
-        failure, member = group_decision.get_member_failure(member_index), group_decision.find_member(pod)
-        decision = None if member is None else member.decision
+    def _record_group_member(self, index: int, failure: AttemptFailure | None, member: MemberResult | None) -> None:
+        pod, decision = self.queue[index], None if member is None else member.decision
         if failure is None:
             if isinstance(decision, ScheduleResult):
                 self._record(index, self._placer.assume(pod, decision))
