@@ -148,6 +148,7 @@ def _run_permits(
 ) -> PermitOutcome:
     timeouts: dict[str, float] = {}
     reasons: tuple[str, ...] = ()
+    failure: Status | None = None
     allowed_pods: list[tuple[str, str]] = []
     pods_to_activate: tuple[Pod, ...] = ()
     for plugin in profile.permit_plugins:
@@ -156,21 +157,24 @@ def _run_permits(
                 plugin, "Permit", PermitResult, plugin.permit, pod, node_name, snapshot, cycle_state.get(plugin.name)
             )
         except PluginError as error:
-            return PermitOutcome(error.status)
+            failure = error.status
+            break
         status = result.status
         allowed_pods += ((plugin.name, uid) for uid in result.uids_to_allow)
         pods_to_activate += result.pods_to_activate
         if status is None or status.is_success:
             continue
         if status.is_rejected:
-            return PermitOutcome(status.with_plugin(plugin.name))
+            failure = status.with_plugin(plugin.name)
+            break
         if status.code is not Code.WAIT:
-            return PermitOutcome(PluginError(plugin.name, "Permit", status.message).status)
+            failure = PluginError(plugin.name, "Permit", status.message).status
+            break
         timeouts[plugin.name] = min(result.timeout, MAX_TIMEOUT)
         reasons = status.reasons
-    affected_pods = tuple(allowed_pods), pods_to_activate
-    if not timeouts:
-        return PermitOutcome(None, {}, *affected_pods)
+    affected_pods = tuple(allowed_pods), pods_to_activate  # also if a later plugin rejects the pod
+    if failure is not None or not timeouts:
+        return PermitOutcome(failure, {}, *affected_pods)
     reasons_with_wait = (*reasons, "one or more plugins asked to wait and no plugin rejected pod")
     return PermitOutcome(Status(Code.WAIT, reasons_with_wait), timeouts, *affected_pods)
 

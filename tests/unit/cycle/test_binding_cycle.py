@@ -125,6 +125,23 @@ def test_a_rejecting_permit_plugin_ends_the_run() -> None:
     assert calls == ["P0.permit"]
 
 
+@pytest.mark.parametrize(
+    "failing", [PermitResult(NO), ValueError("oh")], ids=["a later plugin rejects the pod", "a later plugin fails"]
+)
+def test_pods_that_permit_released_stay_released_when(failing: Any) -> None:
+    """A plugin of kube-scheduler allows the pods during its call.
+
+    Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.Permit (1.36).
+    """
+    released = PermitResult(uids_to_allow=("other",), pods_to_activate=(POD.pod,))
+    profile = make_steps([], {"permit": released}, {"permit": failing})
+
+    outcome = binding_cycle.run_permit_plugins(POD, "n1", CLUSTER, profile, PluginRuntime(), {})
+
+    assert outcome.status is not None
+    assert (outcome.timeouts, outcome.allowed_pods, outcome.pods_to_activate) == ({}, (("P0", "other"),), (POD.pod,))
+
+
 def test_without_permit_plugins_the_pod_is_allowed() -> None:
     assert binding_cycle.run_permit_plugins(POD, "n1", CLUSTER, make_profile(), PluginRuntime(), {}).status is None
 
