@@ -108,6 +108,9 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "Scheduling rules of a pod, also of one that a page or What if evaluates": {
         "1,000 fields and 256 KiB": (_RULES, (1000, 256 * KIB))
     },
+    "Characters of the name of a resource that a pod requests": {
+        "317": (pod_limits.MAX_RESOURCE_NAME_LENGTH, 317),
+    },
     "Labels; volumes; containers; resources of a pod": {
         "1,000;": (pod_limits.MAX_LABELS, 1000),
         "1,000; 1,000;": (pod_limits.MAX_VOLUMES, 1000),

@@ -21,6 +21,12 @@ MAX_RESOURCE_NAMES: Final = 256
 Each resource takes two numbers for each node. A cluster has about twenty resources.
 """
 
+MAX_RESOURCE_NAME_LENGTH: Final = 317
+"""Limit of the characters of a resource name, because names are cached: those of a qualified name with its prefix.
+
+Source: apimachinery/pkg/util/validation/validation.go, IsQualifiedName (1.36).
+"""
+
 
 def find_exceeded_limit(pod: Pod) -> str:
     """Return the field of *pod* that exceeds a limit, and the limit; empty if there is none."""
@@ -38,8 +44,11 @@ def find_exceeded_limit(pod: Pod) -> str:
             "spec: nodeSelector, affinity, topologySpreadConstraints and tolerations have more than "
             f"{MAX_RULE_FIELDS} fields or {MAX_RULE_BYTES} bytes"
         )
-    if len(get_resource_names(spec)) > MAX_RESOURCE_NAMES:
+    resource_names = get_resource_names(spec)
+    if len(resource_names) > MAX_RESOURCE_NAMES:
         return f"spec.resources and those of containers: more than {MAX_RESOURCE_NAMES}"
+    if max(map(len, resource_names), default=0) > MAX_RESOURCE_NAME_LENGTH:
+        return f"spec.resources and those of containers: a name with more than {MAX_RESOURCE_NAME_LENGTH} characters"
     return ""
 
 

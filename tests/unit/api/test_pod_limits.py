@@ -19,3 +19,12 @@ def test_the_containers_are_limited() -> None:
     assert find_exceeded_limit(make_pod("web", spec={"containers": containers, "initContainers": containers})) == ""
     pod = make_pod("web", spec={"containers": containers, "initContainers": [*containers, {"name": "b"}]})
     assert find_exceeded_limit(pod) == "spec.containers and initContainers: more than 1000"
+
+
+def test_the_length_of_a_resource_name_is_limited() -> None:
+    longest = f"{'x' * 253}/{'y' * 63}"
+    assert find_exceeded_limit(make_pod("web", requests={longest: "1"})) == ""
+    assert (
+        find_exceeded_limit(make_pod("web", requests={f"{longest}y": "1"}))
+        == "spec.resources and those of containers: a name with more than 317 characters"
+    )
