@@ -10,7 +10,7 @@ NvidiaGPUDevices.PatchAnnotations; pkg/util/nodelock/nodelock.go, SetNodeLock, P
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -18,6 +18,7 @@ import msgspec
 
 from extender.api import quantity
 from extender.api.kinds.pod import Container, Pod
+from extender.api.timestamps import format_time
 from extender.cache.tables.arrays import IntArray
 from extender.plugins.gpu_share.gpu_request import MAX_DEVICES, MILLI_PER_GPU, GpuRequest
 
@@ -204,8 +205,7 @@ def make_decision_annotations(
 
 def make_lock(pod: Pod, now: float) -> str:
     """Return the value of the lock on a node."""
-    time = datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return f"{time},{pod.metadata.namespace},{pod.metadata.name}"
+    return f"{format_time(int(now))},{pod.metadata.namespace},{pod.metadata.name}"
 
 
 def find_lock_owner(annotations: Mapping[str, str], pod: Pod, now: float) -> str:
