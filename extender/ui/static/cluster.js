@@ -158,8 +158,9 @@ function listen() {
 
 /** Show the newest state. The selected node stays selected, and the choices stay the same. */
 async function update(page) {
-  const name = cluster.nodes[current];
-  cluster = await readJson(`${PREFIX}/data/cluster`);
+  const newest = await readJson(`${PREFIX}/data/cluster`);
+  const name = cluster.nodes[current]; // the reader may have selected another node meanwhile
+  cluster = newest;
   replaceElement("summary", page);
   const pods = details.get(name);
   details.clear();

@@ -1,0 +1,44 @@
+"""The map of the nodes while it is read again, in a real browser."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Route, expect
+
+from tests.ui.conftest import OpenPage
+from tests.ui.live_scheduler import READER, LiveScheduler, make_node, run_live_scheduler
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveScheduler]:
+    """One node without pods."""
+    with run_live_scheduler(tmp_path_factory.mktemp("scheduler"), make_node("n1")) as running:
+        running.wait_for("nodes/n1", "n1")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def url(scheduler: LiveScheduler) -> str:
+    """The address of the first page of the scheduler, instead of that of the demo's recording."""
+    return scheduler.url
+
+
+def test_a_node_that_is_selected_while_the_cluster_is_read_again_stays_selected(
+    open_page: OpenPage, scheduler: LiveScheduler
+) -> None:
+    page = open_page(ignore_https_errors=True, extra_http_headers={"Authorization": f"Bearer {READER}"})
+    expect(page.locator("#connection")).to_have_text("Live.")
+    answers: list[Route] = []
+
+    def hold(route: Route) -> None:
+        answers.append(route)
+
+    page.route("**/data/cluster", hold, times=1)
+    with page.expect_request("**/data/cluster"):
+        scheduler.create(make_node("n0"))
+    page.locator("#cells").focus()
+    page.keyboard.press("Home")
+    expect(page.locator("#selected a")).to_have_text("n1")
+    answers[0].continue_()
+    expect(page.get_by_role("heading", level=1)).to_have_text("2 nodes")
+    expect(page.locator("#selected a")).to_have_text("n1")
