@@ -151,6 +151,10 @@ class PageSource:
         totals: Sequence[Mapping[str, Any]] = self._get_state().cluster_values["totals"]
         return totals
 
+    def get_node_count(self) -> int:
+        """Return the number of nodes in the document of the page Cluster."""
+        return len(self._get_state().cluster_values["nodes"])
+
     def describe_missing_budgets(self) -> str:
         """Return a note if the disruption budgets are not recorded. A live cluster's are a line of `list_problems`."""
         return ""

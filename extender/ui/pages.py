@@ -139,13 +139,11 @@ class Pages:
         """Show all nodes."""
         source = self._source
         with self.measure():
-            node_count, waiting_count = len(source.get_snapshot()), sum(map(len, source.list_waiting_pods()))
-            totals = source.get_totals()
             return self.render(
                 "cluster.html",
-                totals=totals,
-                node_count=node_count,
-                waiting_count=waiting_count,
+                totals=source.get_totals(),
+                node_count=source.get_node_count(),
+                waiting_count=sum(map(len, source.list_waiting_pods())),
                 change_version=source.get_version(),
             )
 

@@ -27,6 +27,7 @@ def test_a_node_that_is_selected_while_the_cluster_is_read_again_stays_selected(
     open_page: OpenPage, scheduler: LiveScheduler
 ) -> None:
     page = open_page(ignore_https_errors=True, extra_http_headers={"Authorization": f"Bearer {READER}"})
+    expect(page.get_by_role("heading", level=1)).to_have_text("1 node")  # the first document may be older
     expect(page.locator("#connection")).to_have_text("Live.")
     answers: list[Route] = []
 

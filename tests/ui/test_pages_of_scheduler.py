@@ -316,6 +316,7 @@ def test_a_change_is_announced_only_where_something_changed(open_page: OpenPage,
     with run_live_scheduler(tmp_path, make_node("n1"), make_pod("web")) as running:
         running.wait_for("pods/default/web", "is on node n1")
         page = open_page(running.url, **READER_OPTIONS)
+        expect(page.get_by_role("heading", level=1)).to_have_text("1 node")  # the first document may be older
         expect(page.locator("#connection")).to_have_text("Live.")
         page.locator("#cells").focus()
         page.keyboard.press("Home")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from fastapi.testclient import TestClient
 
 from extender.analysis.input.input_errors import InputError
 from extender.analysis.recorded_cluster import parse_recording
@@ -12,6 +13,7 @@ from extender.api.kinds.storage import StorageClass
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.ui.page_source import ClusterAccess, PageSource, RecordedSource, get_entries_per_page
+from extender.ui.pages import make_app
 from extender.ui.pod_view import make_pod_view
 from tests.build import make_node, make_pod
 
@@ -111,6 +113,18 @@ def test_the_pages_of_the_whole_cluster_are_made_again_after_five_seconds() -> N
     cluster.now = 5.0
     assert msgspec.json.decode(cluster.source.get_cluster_document())["nodes"] == ["n1", "n2"]
     assert cluster.source.get_totals()[0]["requested"] == "4"
+
+
+def test_the_heading_of_the_page_cluster_counts_the_nodes_of_its_map() -> None:
+    cluster = Cluster()
+    client = TestClient(make_app(cluster.source))
+    assert "<h1>1 node</h1>" in client.get("/ui/").text
+    cluster.cache.add_or_update_node(make_node("n2"))
+    assert "<h1>1 node</h1>" in client.get("/ui/").text
+    assert client.get("/ui/data/cluster").json()["nodes"] == ["n1"]
+    cluster.now = 5.0
+    assert "<h1>2 nodes</h1>" in client.get("/ui/").text
+    assert client.get("/ui/data/cluster").json()["nodes"] == ["n1", "n2"]
 
 
 def test_the_search_knows_the_node_of_each_pod() -> None:
