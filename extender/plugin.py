@@ -22,27 +22,32 @@ from extender.config.feature_gates import FeatureGates
 from extender.cycle.diagnosis import Diagnosis, NodeRejection
 from extender.cycle.post_filter import FailedAttempt
 from extender.framework.api_plan import ApiCall, ApiPlan, WaitCondition
+from extender.framework.binding_points import (
+    ALLOW,
+    Bind,
+    Permit,
+    PermitResult,
+    PostBind,
+    PostBindResult,
+    PreBind,
+    PreBindPreFlight,
+    PreBindPreFlightResult,
+    Reserve,
+    UnreserveResult,
+)
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import (
-    ALLOW,
     PASS,
     SKIP,
     SKIP_SCORE,
-    Bind,
     CacheableFilter,
     CacheableScore,
     DependsOn,
     EnqueueExtensions,
     Filter,
     NormalizeScore,
-    Permit,
-    PermitResult,
-    PostBind,
     PostFilter,
     PostFilterResult,
-    PreBind,
-    PreBindPreFlight,
-    PreBindPreFlightResult,
     PreEnqueue,
     PreFilter,
     PreFilterExtensions,
@@ -51,13 +56,12 @@ from extender.framework.extension_points import (
     PreScoreResult,
     QueueSort,
     QueueSortEntry,
-    Reserve,
     Score,
 )
 from extender.framework.node_info import NodeInfo, iter_node_infos
 from extender.framework.normalize import default_normalize_score
-from extender.framework.per_node import filter_plugin, per_node_plugin, score_plugin, unresolvable_reason
-from extender.framework.per_node_adapters import FilterReasons
+from extender.framework.per_node.adapters import FilterReasons
+from extender.framework.per_node.decorators import filter_plugin, per_node_plugin, score_plugin, unresolvable_reason
 from extender.framework.plugin_args import DefaultedOptions, PluginArgs, ValidatedOptions
 from extender.framework.status import Code, Reason, Rejection, Status, unresolvable_status, unschedulable_status
 
@@ -66,10 +70,11 @@ __all__ = [
     "CacheableFilter", "CacheableScore", "ClusterEvent", "ClusterEventWithHint", "Code", "ConfigError",
     "DefaultedOptions", "DependsOn", "Diagnosis", "EnqueueExtensions", "EventResource", "FailedAttempt", "FeatureGates",
     "FieldError", "Filter", "FilterReasons", "Node", "NodeInfo", "NodeRejection", "NodeView", "NormalizeScore",
-    "Permit", "PermitResult", "PluginArgs", "Pod", "PodInfo", "PostBind", "PostFilter", "PostFilterResult", "PreBind",
-    "PreBindPreFlight", "PreBindPreFlightResult", "PreEnqueue", "PreFilter", "PreFilterExtensions", "PreFilterResult",
-    "PreScore", "PreScoreResult", "QueueSort", "QueueSortEntry", "QueueingHint", "Reason", "Rejection", "Reserve",
-    "Score", "Snapshot", "Status", "Taint", "ValidatedOptions", "WaitCondition", "default_normalize_score",
-    "filter_plugin", "incoming_pod_requests", "iter_node_infos", "per_node_plugin", "score_plugin",
-    "unresolvable_reason", "unresolvable_status", "unschedulable_status",
+    "Permit", "PermitResult", "PluginArgs", "Pod", "PodInfo", "PostBind", "PostBindResult", "PostFilter",
+    "PostFilterResult", "PreBind", "PreBindPreFlight", "PreBindPreFlightResult", "PreEnqueue", "PreFilter",
+    "PreFilterExtensions", "PreFilterResult", "PreScore", "PreScoreResult", "QueueSort", "QueueSortEntry",
+    "QueueingHint", "Reason", "Rejection", "Reserve", "Score", "Snapshot", "Status", "Taint", "UnreserveResult",
+    "ValidatedOptions", "WaitCondition", "default_normalize_score", "filter_plugin", "incoming_pod_requests",
+    "iter_node_infos", "per_node_plugin", "score_plugin", "unresolvable_reason", "unresolvable_status",
+    "unschedulable_status",
 ]  # fmt: skip

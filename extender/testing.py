@@ -24,7 +24,7 @@ from extender.config.model import API_VERSION, KIND
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.explain_pod import PodExplanation, explain_pod
 from extender.framework.node_info import NodeInfo, iter_node_infos
-from extender.framework.per_node import make_uncacheable
+from extender.framework.per_node.decorators import make_uncacheable
 from extender.framework.profile_builder import build_profiles
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status

@@ -1,12 +1,13 @@
-"""Attempts to place a pod in a simulation, and the Permit plugins there, which may allow pods that wait.
+"""Attempts to place a pod in a simulation, and the Permit plugins there.
 
-All other waiting pods time out at the end.
+Plugins may allow and reject pods that wait. All other waiting pods time out at the end.
 
 Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPermitPlugins;
 pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
 """
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from extender.cycle.diagnosis import format_rejection_of_one_node
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.framework.status import Status, unschedulable_status
+from extender.framework.waiting_pods import WaitingPodSignal
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,12 @@ class _WaitingPod:
 
 
 class PermitSimulation:
-    """Runs Permit plugins, and keeps the waiting pods until they are allowed or time out."""
+    """Runs Permit plugins, and keeps the waiting pods until they are allowed, rejected or time out."""
 
     def __init__(self, cache: Cache, runtime: PluginRuntime) -> None:
         self._cache, self._runtime = cache, runtime
         self._waiting_pods: dict[str, _WaitingPod] = {}  # by uid
+        self._rejected: list[Attempt] = []
 
     def run_permit(self, pod: Pod, node: str, profile: Profile, cycle_state: dict[str, Any]) -> Attempt | None:
         """Run the Permit plugins for an assumed pod. Return the rejection, or None if the pod is allowed or waits."""
@@ -77,8 +80,7 @@ class PermitSimulation:
         pod_info = self._cache.make_pod_info(pod)
         with self._cache.read() as snapshot:
             result = run_permit_plugins(pod_info, node, snapshot, profile, self._runtime, cycle_state)
-        for plugin, uid in result.allowed_pods:
-            self._allow(plugin, uid)
+        self.send(result.signals)
         status = result.status
         if status is None:
             return None
@@ -90,24 +92,50 @@ class PermitSimulation:
         self.unreserve(pod, node, profile, cycle_state)
         return make_late_rejection(pod, status)
 
-    def _allow(self, plugin: str, uid: str) -> None:
-        waiting_pod = self._waiting_pods.get(uid)
-        if waiting_pod is not None:
+    def send(self, signals: Iterable[WaitingPodSignal]) -> None:
+        """Allow and reject waiting pods in the order of *signals*. A rejected pod leaves its node."""
+        queue = deque(signals)
+        while queue:
+            plugin, uid, rejection = queue.popleft()
+            waiting_pod = self._waiting_pods.get(uid)
+            if waiting_pod is None:
+                continue
             waiting_pod.timeouts.pop(plugin, None)
-            if not waiting_pod.timeouts:
+            if rejection is not None:
+                del self._waiting_pods[uid]
+                self._rejected.append(make_late_rejection(waiting_pod.pod, unschedulable_status(rejection)))
+                queue += self._unreserve_waiting(waiting_pod)
+            elif not waiting_pod.timeouts:
                 del self._waiting_pods[uid]
 
     def unreserve(self, pod: Pod, node: str, profile: Profile, cycle_state: dict[str, Any]) -> None:
-        """Run the Unreserve plugins for a pod, and forget it if it is assumed."""
-        run_unreserve_plugins(self._cache.make_pod_info(pod), node, profile, self._runtime, cycle_state)
-        self._cache.forget(pod)
+        """Run the Unreserve plugins for a pod, and forget it if it is assumed. They may reject waiting pods.
 
-    def time_out(self) -> Iterator[Attempt]:
-        """Time out all waiting pods, and yield the rejection of each."""
-        for waiting_pod in self._waiting_pods.values():
-            self.unreserve(waiting_pod.pod, waiting_pod.node, waiting_pod.profile, waiting_pod.cycle_state)
+        If the pod waits on Permit, its wait ends.
+        """
+        self._waiting_pods.pop(self._cache.make_pod_info(pod).uid, None)
+        self.send(self._unreserve(pod, node, profile, cycle_state))
+
+    def _unreserve_waiting(self, pod: _WaitingPod) -> tuple[WaitingPodSignal, ...]:
+        return self._unreserve(pod.pod, pod.node, pod.profile, pod.cycle_state)
+
+    def _unreserve(
+        self, pod: Pod, node: str, profile: Profile, cycle_state: dict[str, Any]
+    ) -> tuple[WaitingPodSignal, ...]:
+        """Run the Unreserve plugins for a pod, forget it, and return the rejections of waiting pods."""
+        pod_info = self._cache.make_pod_info(pod)
+        outcome = run_unreserve_plugins(pod_info, node, profile, self._runtime, cycle_state)
+        self._cache.forget(pod)
+        return outcome.rejections
+
+    def end_waits(self) -> Iterator[Attempt]:
+        """Time out all waiting pods, and yield the rejection of each, and of those that a plugin rejected."""
+        while self._waiting_pods:
+            waiting_pod = self._waiting_pods.pop(next(iter(self._waiting_pods)))
+            self.send(self._unreserve_waiting(waiting_pod))
             plugin, timeout = min(waiting_pod.timeouts.items(), key=lambda item: item[1])
             text = f"rejected due to timeout after waiting {durations.render(timeout)} at plugin {plugin}"
             message = format_rejection_of_one_node(unschedulable_status(text))
             yield Attempt(waiting_pod.pod, reasons=waiting_pod.reasons, message=message)
-        self._waiting_pods.clear()
+        yield from self._rejected
+        self._rejected.clear()

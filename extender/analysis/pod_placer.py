@@ -73,16 +73,24 @@ class PodPlacer:
         return Attempt(pod, reasons=(reason,), message=rejection.message)
 
     def find_node(self, pod: Pod) -> Decision:
-        """Run the scheduling cycle of *pod*. The cache does not change."""
+        """Run the scheduling cycle of *pod*. Only pods that wait on Permit may leave their nodes."""
         profile, pod_info = self._profiles[pod.spec.scheduler_name], self._cache.make_pod_info(pod)
         with self._cache.read() as snapshot:
-            return schedule_pod(pod_info, snapshot, profile, self._runtime, self._rng, self._node_sampler)
+            decision = schedule_pod(pod_info, snapshot, profile, self._runtime, self._rng, self._node_sampler)
+        if isinstance(decision, ScheduleFailure):
+            self._permit_simulation.send(decision.rejections)
+        return decision
 
     def find_nodes_of_group(self, pods: Sequence[Pod], profile: Profile) -> GroupDecision:
-        """Run the cycle of a pod group with the members *pods*, in their order. The cache does not change."""
+        """Run the cycle of a pod group with the members *pods*, in their order.
+
+        Only pods that wait on Permit may leave their nodes.
+        """
         members = [self._cache.make_pod_info(pod) for pod in pods]
         with self._cache.read() as snapshot:
-            return schedule_pod_group(members, snapshot, profile, self._runtime, self._rng, self._node_sampler)
+            decision = schedule_pod_group(members, snapshot, profile, self._runtime, self._rng, self._node_sampler)
+        self._permit_simulation.send(decision.list_rejections([member.uid for member in members]))
+        return decision
 
     def assume(self, pod: Pod, decision: ScheduleResult) -> Attempt:
         """Assume *pod* on the node of *decision* if the Reserve and Permit plugins allow it."""
@@ -103,8 +111,11 @@ class PodPlacer:
         return attempt
 
     def time_out_permits(self) -> dict[str, Attempt]:
-        """Time out the pods that wait on Permit; return the new outcome of each by the pod's key."""
-        attempts_by_key = {attempt.pod.key: attempt for attempt in self._permit_simulation.time_out()}
+        """Time out the pods that wait on Permit.
+
+        Return the new outcome of each by the pod's key, and of the waiting pods that plugins rejected before.
+        """
+        attempts_by_key = {attempt.pod.key: attempt for attempt in self._permit_simulation.end_waits()}
         self._placed = [entry for entry in self._placed if entry[0].pod.key not in attempts_by_key]
         return attempts_by_key
 
@@ -149,7 +160,8 @@ def _list_reasons(failure: ScheduleFailure) -> tuple[str, ...]:
 class FailedAttempts:
     """The failed scheduling cycles since the last write to a cache, by kind of pod.
 
-    A cycle whose PostFilter plugin made a plan is not stored, because the plan may be selected by chance.
+    A cycle whose PostFilter plugin made a plan is not stored, because the plan may be selected by chance. A cycle that
+    rejects waiting pods is not stored either, because other pods may wait the next time.
     """
 
     def __init__(self, cache: Cache, profiles: Mapping[str, Profile]) -> None:
@@ -173,7 +185,7 @@ class FailedAttempts:
 
         The cache has not changed since `find`.
         """
-        if any(plan is not None for plan in failure.post_filter_plans.values()):
+        if failure.rejections or any(plan is not None for plan in failure.post_filter_plans.values()):
             return False
         self._failures[key] = failure
         return True

@@ -20,16 +20,24 @@ from extender.cache.snapshot import Snapshot
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.api_plan import ApiCall, ApiPlan
-from extender.framework.extension_points import Bind, DependsOn, PermitResult, PreBind, PreBindPreFlightResult
+from extender.framework.binding_points import (
+    Bind,
+    PermitResult,
+    PostBindResult,
+    PreBind,
+    PreBindPreFlightResult,
+    UnreserveResult,
+)
+from extender.framework.extension_points import DependsOn
 from extender.framework.plugin_runner import OPTIONAL_STATUS, PluginError
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status, error_status
-from extender.framework.waiting_pods import MAX_TIMEOUT
+from extender.framework.waiting_pods import MAX_TIMEOUT, WaitingPodSignal, make_rejections
 
 CycleState = dict[str, Any]
 
-_API_CALLS: Final[Any] = tuple | list | None
-"""The results of Unreserve."""
+_UNRESERVE_RESULT: Final[Any] = UnreserveResult | tuple | list | None
+_POST_BIND_RESULT: Final[Any] = PostBindResult | None
 
 
 def run_reserve_plugins(
@@ -68,38 +76,49 @@ def _run_reserve_until_failure(
 
 
 @dataclass(frozen=True, slots=True)
-class UnreserveResult:
-    """The result of all Unreserve plugins.
+class UnreserveOutcome:
+    """The outcome of all Unreserve plugins.
 
     Attributes:
         api_calls: the API calls to make, in order. If a call fails, the next one is made nevertheless.
         errors: the errors of plugins that raised. The other plugins ran nevertheless.
+        rejections: the waiting pods that plugins reject.
+        pods_to_activate: queued pods to move to activeQ.
     """
 
     api_calls: tuple[ApiCall, ...] = ()
     errors: tuple[PluginError, ...] = ()
+    rejections: tuple[WaitingPodSignal, ...] = ()
+    pods_to_activate: tuple[Pod, ...] = ()
 
 
 def run_unreserve_plugins(
     pod: PodInfo, node_name: str, profile: Profile, runtime: PluginRuntime, cycle_state: CycleState
-) -> UnreserveResult:
+) -> UnreserveOutcome:
     """Run the Unreserve plugins in reverse order.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunReservePluginsUnreserve (1.36).
     """
     api_calls: list[ApiCall] = []
+    rejections: list[WaitingPodSignal] = []
+    pods_to_activate: list[Pod] = []
     errors, start_time = [], runtime.runner.start_timer()
     for plugin in reversed(profile.reserve_plugins):
         try:
             result = runtime.runner.call_typed(
-                plugin, "Unreserve", _API_CALLS, plugin.unreserve, pod, node_name, cycle_state.get(plugin.name)
+                plugin, "Unreserve", _UNRESERVE_RESULT, plugin.unreserve, pod, node_name, cycle_state.get(plugin.name)
             )
         except PluginError as error:
             errors.append(error)
-        else:
+            continue
+        if not isinstance(result, UnreserveResult):
             api_calls += result or ()
+            continue
+        api_calls += result.api_calls
+        rejections += make_rejections(plugin.name, result.uids_to_reject)
+        pods_to_activate += result.pods_to_activate
     runtime.runner.observe_extension_point(profile.scheduler_name, "Unreserve", None, start_time)
-    return UnreserveResult(tuple(api_calls), tuple(errors))
+    return UnreserveOutcome(tuple(api_calls), tuple(errors), tuple(rejections), tuple(pods_to_activate))
 
 
 def make_assumed_pod(pod: Pod, node_name: str, profile: Profile, cycle_state: CycleState) -> Pod:
@@ -119,13 +138,14 @@ class PermitOutcome:
     Attributes:
         status: None approves the pod; WAIT makes it wait for the plugins in `timeouts`; any other code rejects it.
         timeouts: the timeouts in seconds, by plugin name.
-        allowed_pods: the waiting pods that plugins allow, as pairs of plugin name and pod uid.
+        signals: the waiting pods that plugins reject or allow, in the order of the plugins. The rejections of a plugin
+            come before the pods that it allows.
         pods_to_activate: queued pods to move to activeQ.
     """
 
     status: Status | None = None
     timeouts: dict[str, float] = field(default_factory=dict)
-    allowed_pods: tuple[tuple[str, str], ...] = ()
+    signals: tuple[WaitingPodSignal, ...] = ()
     pods_to_activate: tuple[Pod, ...] = ()
 
 
@@ -149,7 +169,7 @@ def _run_permits(
     timeouts: dict[str, float] = {}
     reasons: tuple[str, ...] = ()
     failure: Status | None = None
-    allowed_pods: list[tuple[str, str]] = []
+    signals: list[WaitingPodSignal] = []
     pods_to_activate: tuple[Pod, ...] = ()
     for plugin in profile.permit_plugins:
         try:
@@ -160,7 +180,8 @@ def _run_permits(
             failure = error.status
             break
         status = result.status
-        allowed_pods += ((plugin.name, uid) for uid in result.uids_to_allow)
+        signals += make_rejections(plugin.name, result.uids_to_reject)
+        signals += (WaitingPodSignal(plugin.name, uid) for uid in result.uids_to_allow)
         pods_to_activate += result.pods_to_activate
         if status is None or status.is_success:
             continue
@@ -172,7 +193,7 @@ def _run_permits(
             break
         timeouts[plugin.name] = min(result.timeout, MAX_TIMEOUT)
         reasons = status.reasons
-    affected_pods = tuple(allowed_pods), pods_to_activate  # also if a later plugin rejects the pod
+    affected_pods = tuple(signals), pods_to_activate  # also if a later plugin rejects the pod
     if failure is not None or not timeouts:
         return PermitOutcome(failure, {}, *affected_pods)
     reasons_with_wait = (*reasons, "one or more plugins asked to wait and no plugin rejected pod")
@@ -295,21 +316,39 @@ def run_bind_plugins(
     return Status(Code.SKIP, ("every Bind plugin returned the status Skip, so none binds the pod",))
 
 
+@dataclass(frozen=True, slots=True)
+class PostBindOutcome:
+    """The outcome of all PostBind plugins.
+
+    Attributes:
+        errors: the errors of plugins, which do not affect the pod.
+        pods_to_activate: queued pods to move to activeQ.
+    """
+
+    errors: tuple[PluginError, ...] = ()
+    pods_to_activate: tuple[Pod, ...] = ()
+
+
 def run_post_bind_plugins(
     pod: PodInfo, node_name: str, profile: Profile, runtime: PluginRuntime, cycle_state: CycleState
-) -> list[PluginError]:
-    """Run the PostBind plugins and return their errors, which do not affect the pod.
+) -> PostBindOutcome:
+    """Run the PostBind plugins. After an error of a plugin, the next ones run nevertheless.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPostBindPlugins (1.36).
     """
     errors, start_time = [], runtime.runner.start_timer()
+    pods_to_activate: list[Pod] = []
     for plugin in profile.post_bind_plugins:
         try:
-            runtime.runner.call(plugin, "PostBind", plugin.post_bind, pod, node_name, cycle_state.get(plugin.name))
+            result = runtime.runner.call_typed(
+                plugin, "PostBind", _POST_BIND_RESULT, plugin.post_bind, pod, node_name, cycle_state.get(plugin.name)
+            )
         except PluginError as error:
             errors.append(error)
+        else:
+            pods_to_activate += result.pods_to_activate if result is not None else ()
     runtime.runner.observe_extension_point(profile.scheduler_name, "PostBind", None, start_time)
-    return errors
+    return PostBindOutcome(tuple(errors), tuple(pods_to_activate))
 
 
 def recheck_node(

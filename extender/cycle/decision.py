@@ -6,6 +6,7 @@ from typing import Any
 from extender.cycle.diagnosis import Diagnosis
 from extender.cycle.score import Ranking
 from extender.framework.status import Status
+from extender.framework.waiting_pods import WaitingPodSignal
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class ScheduleFailure:
             after its backoff.
         nominated_node: the node to nominate for the pod; None keeps the current nomination, "" clears it.
         post_filter_plans: `PostFilterResult.plan` by plugin.
+        rejections: the pods that wait on Permit and that PostFilter plugins reject.
     """
 
     status: Status
@@ -49,6 +51,7 @@ class ScheduleFailure:
     rejectors: frozenset[str] = frozenset()
     nominated_node: str | None = None
     post_filter_plans: dict[str, Any] = field(default_factory=dict)
+    rejections: tuple[WaitingPodSignal, ...] = ()
 
     @property
     def message(self) -> str:

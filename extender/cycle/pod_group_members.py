@@ -10,6 +10,7 @@ do I/O between members. `pod_group_cycle.schedule_pod_group` is a caller without
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from random import Random
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -20,18 +21,20 @@ from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.binding_cycle import (
+    UnreserveOutcome,
     make_assumed_pod,
     run_permit_plugins,
     run_reserve_plugins,
     run_unreserve_plugins,
 )
-from extender.cycle.decision import AttemptFailure, Decision, ScheduleResult
+from extender.cycle.decision import AttemptFailure, Decision, ScheduleFailure, ScheduleResult
 from extender.cycle.diagnosis import format_rejection_of_one_node
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.framework.api_plan import ApiCall, ApiPlan
+from extender.framework.api_plan import ApiPlan
 from extender.framework.pod_group_points import Placement, PodGroupInfo
 from extender.framework.profiles import Profile
 from extender.framework.status import SUCCESS, Code, Status, error_status, unschedulable_status
+from extender.framework.waiting_pods import WaitingPodSignal
 
 ALL_NODES: Final = Placement()
 
@@ -157,8 +160,8 @@ class GroupDecision:
         waits_for_preemption: whether the group can be scheduled once preemption victims are deleted.
         placement: the nodes to which the members were restricted.
         preemption_plan: the plan to preempt for the whole group; None if there is none.
-        unreserve_calls: the API calls of Unreserve by pod uid. The caller makes the calls for each member that is not
-            bound.
+        unreserve_outcomes: the outcome of Unreserve by pod uid. The caller makes the API calls, and rejects and
+            activates pods, for each member that is not bound.
         api_plans: the plans of PodGroupPostFilter plugins with calls to the API server.
         member_failures: the failure of each member; None for a member that can be bound. If the tuple is empty, the
             failures follow from the other fields, as in 1.36.
@@ -173,7 +176,7 @@ class GroupDecision:
     waits_for_preemption: bool = False
     placement: Placement = ALL_NODES
     preemption_plan: Any = None
-    unreserve_calls: Mapping[str, Sequence[ApiCall]] = field(default_factory=dict)
+    unreserve_outcomes: Mapping[str, UnreserveOutcome] = field(default_factory=dict)
     api_plans: tuple[ApiPlan, ...] = ()
     member_failures: tuple[AttemptFailure | None, ...] = ()
     children: "Mapping[GroupKey, GroupDecision]" = field(default_factory=dict)
@@ -220,6 +223,21 @@ class GroupDecision:
             return AttemptFailure(member.status, member.rejectors, member.nominated_node)
         return None if self.status.is_success else AttemptFailure(self.status, nominated_node=member.node_name)
 
+    def list_unreserve_outcomes(self, uids: Sequence[str]) -> list[UnreserveOutcome]:
+        """Return the outcomes of Unreserve that take effect: those of members that are not bound.
+
+        *uids* are those of the members, in the order of `get_member_failure`.
+        """
+        unbound_uids = (uid for index, uid in enumerate(uids) if self.get_member_failure(index) is not None)
+        return [self.unreserve_outcomes[uid] for uid in unbound_uids if uid in self.unreserve_outcomes]
+
+    def list_rejections(self, uids: Sequence[str]) -> list[WaitingPodSignal]:
+        """Return the waiting pods that PostFilter or the Unreserve of an unbound member rejects; *uids* as above."""
+        failures = (member.decision for member in self.members if isinstance(member.decision, ScheduleFailure))
+        rejections = chain.from_iterable(failure.rejections for failure in failures)
+        outcomes = self.list_unreserve_outcomes(uids)
+        return [*rejections, *chain.from_iterable(outcome.rejections for outcome in outcomes)]
+
 
 def check_scheduler_names(pods: Sequence[PodInfo]) -> Status | None:
     """Return an error if *pods* name more than one scheduler, else None.
@@ -254,7 +272,7 @@ def schedule_members(
                     continue
                 failure = error_status(f"failed to schedule other pod from a pod group: {member.status.message}")
                 return GroupDecision(
-                    failure, tuple(members), placement=placement, unreserve_calls=group_hypothesis.unreserve_calls
+                    failure, tuple(members), placement=placement, unreserve_outcomes=group_hypothesis.unreserve_outcomes
                 )
             needs_preemption = needs_preemption or member.waits_for_victims
             if member.permit_status.is_success:
@@ -262,7 +280,7 @@ def schedule_members(
     finally:
         group_hypothesis.unreserve_all()
     return GroupDecision(
-        status, tuple(members), waits_for_preemption, placement, unreserve_calls=group_hypothesis.unreserve_calls
+        status, tuple(members), waits_for_preemption, placement, unreserve_outcomes=group_hypothesis.unreserve_outcomes
     )
 
 
@@ -270,7 +288,7 @@ class GroupHypothesis:
     """A hypothesis in which the scheduled members are assumed on their nodes.
 
     Attributes:
-        unreserve_calls: as in `GroupDecision`.
+        unreserve_outcomes: as in `GroupDecision`.
     """
 
     def __init__(self, attempt: GroupAttempt, snapshot: Snapshot) -> None:
@@ -278,7 +296,7 @@ class GroupHypothesis:
         self.hypothesis.begin_pod_group_cycle()
         self._attempt = attempt
         self._reserved_members: list[MemberResult] = []
-        self.unreserve_calls: dict[str, tuple[ApiCall, ...]] = {}
+        self.unreserve_outcomes: dict[str, UnreserveOutcome] = {}
 
     def fork(self) -> None:
         """Continue on a copy: the last snapshot, and states that share its arrays, stay valid."""
@@ -337,5 +355,5 @@ class GroupHypothesis:
 
     def _unreserve(self, member: MemberResult) -> None:
         profile, runtime = self._attempt.profile, self._attempt.runtime
-        result = run_unreserve_plugins(member.pod, member.node_name, profile, runtime, member.cycle_state)
-        self.unreserve_calls[member.pod.uid] = result.api_calls
+        outcome = run_unreserve_plugins(member.pod, member.node_name, profile, runtime, member.cycle_state)
+        self.unreserve_outcomes[member.pod.uid] = outcome

@@ -4,7 +4,7 @@ Source: pkg/scheduler/schedule_one.go, Scheduler.schedulingAlgorithm (1.36).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -17,6 +17,7 @@ from extender.framework.extension_points import PostFilter, PostFilterResult
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
+from extender.framework.waiting_pods import WaitingPodSignal, make_rejections
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,13 @@ class PostFilterRun:
         status: SUCCESS if a plugin can make the pod schedulable, else a rejection or an error.
         nominated_node: as in `PostFilterResult`.
         results: the results of the plugins that ran, by plugin.
+        rejections: the pods that wait on Permit and that plugins reject.
     """
 
     status: Status
     nominated_node: str | None = None
     results: Mapping[str, PostFilterResult] = field(default_factory=dict)
+    rejections: tuple[WaitingPodSignal, ...] = ()
 
     @property
     def plans(self) -> dict[str, Any]:
@@ -75,10 +78,12 @@ def make_post_filter_steps(
     start_time = runner.start_timer()
     results: dict[str, PostFilterResult] = {}
     reasons: list[str] = []
+    rejections: list[WaitingPodSignal] = []
     nominated_node: str | None = None
     outcome: PostFilterRun | None = None
     for plugin in attempt.profile.post_filter_plugins:
         result = _run_post_filter_plugin(plugin, pod, snapshot, attempt)
+        rejections += make_rejections(plugin.name, result.uids_to_reject)
         if has_extenders and result.plan is not None:
             result = yield PreemptStep(result)
         results[plugin.name] = result
@@ -96,7 +101,7 @@ def make_post_filter_steps(
         first_plugin = next(iter(results), "")
         outcome = PostFilterRun(Status(Code.UNSCHEDULABLE, tuple(reasons), first_plugin), nominated_node, results)
     runner.observe_extension_point(attempt.profile.scheduler_name, "PostFilter", outcome.status, start_time)
-    return outcome
+    return replace(outcome, rejections=tuple(rejections)) if rejections else outcome
 
 
 def _run_post_filter_plugin(

@@ -187,7 +187,9 @@ def _make_failure(inputs: CycleInputs, diagnosis: Diagnosis) -> ExtenderSteps[Sc
         inputs.pod, inputs.snapshot, attempt, has_extenders=inputs.has_extenders
     )
     status = unschedulable_status(diagnosis.format_message(outcome.status.message))
-    return ScheduleFailure(status, diagnosis, diagnosis.rejectors, outcome.nominated_node, outcome.plans)
+    return ScheduleFailure(
+        status, diagnosis, diagnosis.rejectors, outcome.nominated_node, outcome.plans, outcome.rejections
+    )
 
 
 def _sample_nodes(inputs: CycleInputs, diagnosis: Diagnosis, nominated_row: int | None) -> tuple[Diagnosis, int]:

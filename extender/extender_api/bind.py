@@ -175,15 +175,15 @@ class BindVerb:
         try:
             await self._run_binding_cycle(pod_info, args.node, node_at_decision, profile, cycle_state)
         except Exception as failure:  # a process that ends cancels the task; the pod may be bound
-            unreserve_result = binding_cycle.run_unreserve_plugins(
+            unreserve_outcome = binding_cycle.run_unreserve_plugins(
                 pod_info, args.node, profile, self.runtime, cycle_state
             )
-            for error in unreserve_result.errors:
+            for error in unreserve_outcome.errors:
                 log.warning("%s", error)
             # A scheduler that bound the pod elsewhere may have written the same. kube-scheduler undoes that.
             is_on_other_node = isinstance(failure, BindingError) and failure.is_on_other_node
             if not is_on_other_node and not self.cache.find_bound_node(args.pod_uid):
-                await make_unreserve_calls(self.api, unreserve_result.api_calls, log.warning)
+                await make_unreserve_calls(self.api, unreserve_outcome.api_calls, log.warning)
             if self.cache.is_assumed(args.pod_uid):
                 self.cache.forget(pending_pod)
                 newest_pod = self.cache.pending_pods.get(args.pod_uid)
@@ -193,7 +193,8 @@ class BindVerb:
                     self.cache.nominate(newest_pod, nominated_node)
                     self.on_forget(newest_pod)
             raise
-        for error in binding_cycle.run_post_bind_plugins(pod_info, args.node, profile, self.runtime, cycle_state):
+        post_bind = binding_cycle.run_post_bind_plugins(pod_info, args.node, profile, self.runtime, cycle_state)
+        for error in post_bind.errors:
             log.warning("%s", error)
         return "bound"
 

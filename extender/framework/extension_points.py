@@ -1,20 +1,20 @@
-"""The extension points, one Protocol each. `pod_group_points` has the extension points of pod groups.
+"""The extension points up to Score, one Protocol each, and EnqueueExtensions.
+
+`binding_points` has those from Reserve to PostBind, and `pod_group_points` those of pod groups.
 
 A plugin is a plain class with a `name` and the methods of its extension points. It has no API client, clock or logger.
 PreFilter and PreScore return `state`, which is passed to all later methods of the plugin in the same scheduling cycle.
 """
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
-from extender.api.kinds.pod import Pod
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
-from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.events import ClusterEventWithHint
 from extender.framework.status import Rejection, Status
 
@@ -188,11 +188,14 @@ class PostFilterResult:
             ends PostFilter.
         nominated_node_name: the node nominated for the pod; None leaves the nomination unchanged, "" clears it.
         plan: the plan for the scheduler to execute, such as a `PreemptionPlan`; None if there is none.
+        uids_to_reject: the uids of pods that wait on Permit and that this plugin rejects now, each with the message of
+            its rejection, for example the other pods of a gang. A pod that does not wait is ignored.
     """
 
     status: Status
     nominated_node_name: str | None = None
     plan: Any = None
+    uids_to_reject: Mapping[str, str] = field(default_factory=dict)
 
 
 AttemptT_contra = TypeVar("AttemptT_contra", contravariant=True)
@@ -272,119 +275,6 @@ class NormalizeScore(Protocol):
 
     def normalize_score(self, pod: PodInfo, scores: IntArray, nodes: NodeView, state: Any) -> IntArray:
         """Return scores from 0 to 100, int64, in the order of the raw *scores*, which are not modified."""
-
-
-class Reserve(NamedPlugin, Protocol):
-    """Reserves resources for the pod on its node, before binding.
-
-    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunReservePluginsReserve (1.36).
-    """
-
-    def reserve(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> Status | None:
-        """Reserve resources; a status other than success undoes the reservations of all plugins."""
-
-    def unreserve(self, pod: PodInfo, node_name: str, state: Any) -> Sequence[ApiCall] | None:
-        """Undo `reserve` if it ran, and return the API calls that undo those of `pre_bind`.
-
-        Plugins are called in reverse order. The method must not raise. A failed API call does not prevent the next.
-        """
-
-
-@runtime_checkable
-class AssumeExtensions(NamedPlugin, Protocol):
-    """A Reserve plugin that modifies the assumed pod, for example to add resources that the pod does not request.
-
-    Source: pkg/scheduler/schedule_one.go, Scheduler.assume (1.36).
-    """
-
-    def make_assumed_pod(self, pod: Pod, node_name: str, state: Any) -> Pod:
-        """Return the pod to assume on the node: a modified copy of *pod*."""
-
-
-@dataclass(frozen=True, slots=True)
-class PermitResult:
-    """The result of Permit.
-
-    Attributes:
-        status: None approves the pod; WAIT makes it wait; any other code rejects it.
-        timeout: the timeout of the wait, in seconds; at most 900.
-        uids_to_allow: the uids of waiting pods that this plugin allows now.
-        pods_to_activate: queued pods to move to the active queue.
-
-    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPermitPlugins (1.36);
-    pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.Permit (1.36).
-    """
-
-    status: Status | None = None
-    timeout: float = 0.0
-    uids_to_allow: tuple[str, ...] = ()
-    pods_to_activate: tuple[Pod, ...] = ()
-
-
-ALLOW = PermitResult()
-
-
-class Permit(NamedPlugin, Protocol):
-    """Approves, rejects or delays the binding of a pod."""
-
-    def permit(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> PermitResult:
-        """Approve or reject the pod, or make it wait. In *snapshot* the pod is assumed on the node."""
-
-
-@dataclass(frozen=True, slots=True)
-class PreBindPreFlightResult:
-    """The result of PreBindPreFlight.
-
-    Attributes:
-        allow_parallel: whether PreBind may run in parallel with adjacent plugins that allow it too.
-        skip: whether PreBind is skipped.
-    """
-
-    allow_parallel: bool = False
-    skip: bool = False
-
-
-@runtime_checkable
-class PreBindPreFlight(Protocol):
-    """A PreBind plugin that reports in advance whether its `pre_bind` must run.
-
-    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPreFlights,
-    frameworkImpl.getPreBindPluginGroups (1.36).
-    """
-
-    def pre_bind_pre_flight(self, pod: PodInfo, node_name: str, state: Any) -> PreBindPreFlightResult | Status:
-        """Return a result, or a status. The status SKIP means `PreBindPreFlightResult(skip=True)`."""
-
-
-class PreBind(NamedPlugin, Protocol):
-    """Prepares the node before the pod is bound to it.
-
-    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPlugins (1.36).
-    """
-
-    def pre_bind(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> ApiPlan | Status:
-        """Return the API calls to make, or a status that ends the binding."""
-
-
-class Bind(NamedPlugin, Protocol):
-    """Binds the pod to the node. The first Bind plugin that does not return SKIP is used.
-
-    Source: pkg/scheduler/schedule_one.go, Scheduler.bind; pkg/scheduler/framework/runtime/framework.go,
-    frameworkImpl.RunBindPlugins (1.36).
-    """
-
-    def bind(self, pod: PodInfo, node_name: str) -> ApiPlan | Status:
-        """Return the API calls that bind the pod; after the status SKIP the next plugin is called."""
-
-
-class PostBind(NamedPlugin, Protocol):
-    """Runs after the pod was bound.
-
-    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPostBindPlugins (1.36).
-    """
-
-    def post_bind(self, pod: PodInfo, node_name: str, state: Any) -> None:
-        """Clean up; the result is ignored."""
 
 
 @runtime_checkable

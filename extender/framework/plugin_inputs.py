@@ -32,10 +32,10 @@ from extender.cache.pod_signature import PodSignature
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
 from extender.cache.tables.images import ImageState
-from extender.framework import extension_points, pod_group_points
+from extender.framework import binding_points, extension_points, pod_group_points
 from extender.framework.events import ClusterEvent, ClusterEventWithHint
 from extender.framework.plugin_errors import DEFINING_MODULE, check_sort_key, is_own_module
-from extender.framework.plugin_results import check_api_calls, check_events, check_result_fields
+from extender.framework.plugin_results import check_events, check_result_fields, check_unreserve_result
 
 T = TypeVar("T")
 A = TypeVar("A", bound=np.generic)
@@ -55,16 +55,16 @@ _PROTOCOLS: Final = (
     extension_points.Score,
     extension_points.CacheableScore,
     extension_points.NormalizeScore,
-    extension_points.Reserve,
-    extension_points.AssumeExtensions,
-    extension_points.Permit,
+    binding_points.Reserve,
+    binding_points.AssumeExtensions,
+    binding_points.Permit,
     pod_group_points.PlacementGenerate,
     pod_group_points.PlacementScore,
     pod_group_points.NormalizePlacementScore,
-    extension_points.PreBindPreFlight,
-    extension_points.PreBind,
-    extension_points.Bind,
-    extension_points.PostBind,
+    binding_points.PreBindPreFlight,
+    binding_points.PreBind,
+    binding_points.Bind,
+    binding_points.PostBind,
     extension_points.EnqueueExtensions,
 )
 
@@ -327,7 +327,7 @@ def _protect_hint(hint: Callable[..., Any]) -> Callable[..., Any]:
 
 _RESULT_CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "events_to_register": protect_hints,
-    "unreserve": check_api_calls,
+    "unreserve": check_unreserve_result,
 }
 
 

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from extender.api.kinds.pod import Pod
 from extender.framework.api_plan import ApiCall, ApiPlan
+from extender.framework.binding_points import PermitResult, PostBindResult, UnreserveResult
 from extender.framework.events import ActionType, ClusterEventWithHint, EventResource
-from extender.framework.extension_points import PermitResult, PostFilterResult, PreFilterResult, PreScoreResult
+from extender.framework.extension_points import PostFilterResult, PreFilterResult, PreScoreResult
 from extender.framework.plugin_errors import describe_value, is_own_module
 from extender.framework.status import Code, Status
 
@@ -38,9 +39,19 @@ def _is_action(value: Any) -> bool:
     return isinstance(value, ActionType) and bool(value)
 
 
+def _are_messages(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item)
+
+
 _NONE: Final = type(None)
 _STATUS: Final = ("status", _is_a(Status, _NONE), "a Status or None")
 _TIMEOUT: Final = ("timeout", _is_seconds, "a number of seconds")
+_PODS_TO_ACTIVATE: Final = (
+    "pods_to_activate",
+    lambda value: isinstance(value, tuple) and _is_sequence_of(Pod)(value),
+    "a tuple of Pods",
+)
+_UIDS_TO_REJECT: Final = ("uids_to_reject", _are_messages, "a mapping of uids to messages")
 
 _CHECKS: Final[Mapping[type, tuple[_FieldCheck, ...]]] = {
     Status: (
@@ -60,13 +71,21 @@ _CHECKS: Final[Mapping[type, tuple[_FieldCheck, ...]]] = {
         ("status", _is_a(Status), "a Status"),
         ("nominated_node_name", _is_a(str, _NONE), "a name or None"),
         ("plan", lambda value: value is None or is_own_module(type(value).__module__), "an ApiPlan or None"),
+        _UIDS_TO_REJECT,
     ),
     PermitResult: (
         _STATUS,
         _TIMEOUT,
         ("uids_to_allow", _is_sequence_of(str), "a tuple of uids"),
-        ("pods_to_activate", lambda value: isinstance(value, tuple) and _is_sequence_of(Pod)(value), "a tuple of Pods"),
+        _PODS_TO_ACTIVATE,
+        _UIDS_TO_REJECT,
     ),
+    UnreserveResult: (
+        ("api_calls", _is_sequence_of(ApiCall), "a tuple of ApiCalls"),
+        _PODS_TO_ACTIVATE,
+        _UIDS_TO_REJECT,
+    ),
+    PostBindResult: (_PODS_TO_ACTIVATE,),
     ApiPlan: (
         ("calls", _is_sequence_of(ApiCall), "a tuple of ApiCalls"),
         ("wait_condition", lambda value: value is None or callable(value), "a function or None"),
@@ -122,14 +141,16 @@ def check_events(result: Any) -> tuple[ClusterEventWithHint, ...]:
     return events
 
 
-def check_api_calls(result: Any) -> Any:
+def check_unreserve_result(result: Any) -> Any:
     """Return *result* of `unreserve`.
 
     Raises:
-        ValueError: it is neither None nor a sequence of API calls, or a field of a call has a wrong type.
+        ValueError: it is neither None, an `UnreserveResult` nor a sequence of API calls, or a field has a wrong type.
     """
-    if result is not None and not _is_sequence_of(ApiCall)(result):
-        raise ValueError(f"returned {describe_value(result)}, want a tuple of ApiCalls or None")
-    for api_call in result or ():
+    if result is None or isinstance(result, UnreserveResult):
+        return check_result_fields(result)
+    if not _is_sequence_of(ApiCall)(result):
+        raise ValueError(f"returned {describe_value(result)}, want an UnreserveResult, a tuple of ApiCalls or None")
+    for api_call in result:
         check_result_fields(api_call)
     return result

@@ -9,14 +9,8 @@ import numpy as np
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
 from extender.framework.api_plan import ApiPlan
-from extender.framework.extension_points import (
-    NamedPlugin,
-    PermitResult,
-    PostFilterResult,
-    PreBindPreFlightResult,
-    PreFilterResult,
-    PreScoreResult,
-)
+from extender.framework.binding_points import PermitResult, PreBindPreFlightResult
+from extender.framework.extension_points import NamedPlugin, PostFilterResult, PreFilterResult, PreScoreResult
 from extender.framework.normalize import MAX_SCORE
 from extender.framework.observer import ObservedEvent, PluginObserver
 from extender.framework.plugin_errors import (

@@ -19,7 +19,8 @@ from extender.config.expand import ExpandedPlugins, expand_profiles
 from extender.config.feature_gates import FeatureGates
 from extender.config.model import EXTENSION_POINTS
 from extender.config.strict_decoding import decode_strict
-from extender.framework.extension_points import AssumeExtensions, EnqueueExtensions
+from extender.framework.binding_points import AssumeExtensions
+from extender.framework.extension_points import EnqueueExtensions
 from extender.framework.plugin_args import DefaultedOptions, PluginArgs, ValidatedOptions
 from extender.framework.plugin_errors import format_exception, is_own_module, plugin_exceptions
 from extender.framework.plugin_inputs import protect_inputs

@@ -8,21 +8,16 @@ from extender.api.requests import is_resize_deferred
 from extender.cache.pod_info import PodInfo
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import Release
+from extender.framework.binding_points import AssumeExtensions, Bind, Permit, PostBind, PreBind, Reserve
 from extender.framework.extension_points import (
-    AssumeExtensions,
     BatchPreFilterExtensions,
-    Bind,
     Filter,
-    Permit,
-    PostBind,
     PostFilter,
-    PreBind,
     PreEnqueue,
     PreFilter,
     PreFilterExtensions,
     PreScore,
     QueueSort,
-    Reserve,
     Score,
 )
 from extender.framework.pod_group_points import PlacementFeasible, PlacementGenerate, PlacementScore, PodGroupPostFilter

@@ -10,8 +10,9 @@ The states allowed, rejected and failed are final.
 Source: pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from extender.cache.pod_info import PodInfo
 from extender.config import durations
@@ -22,6 +23,25 @@ MAX_TIMEOUT = 900.0
 
 Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPermitPlugins (1.36).
 """
+
+
+class WaitingPodSignal(NamedTuple):
+    """A plugin allows or rejects a waiting pod.
+
+    Attributes:
+        plugin: the name of the plugin.
+        uid: the uid of the pod.
+        rejection: the message of the rejection; None allows the pod.
+    """
+
+    plugin: str
+    uid: str
+    rejection: str | None = None
+
+
+def make_rejections(plugin: str, uids_to_reject: Mapping[str, str]) -> list[WaitingPodSignal]:
+    """Return the signals with which *plugin* rejects pods; the messages are by uid."""
+    return [WaitingPodSignal(plugin, uid, message) for uid, message in uids_to_reject.items()]
 
 
 @dataclass(slots=True)
@@ -91,6 +111,20 @@ class WaitingPods:
 
     def __len__(self) -> int:
         return len(self._pods)
+
+    def send(self, signals: Iterable[WaitingPodSignal]) -> None:
+        """Allow and reject pods in the order of *signals*. A signal to a pod that does not wait has no effect.
+
+        Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.GetWaitingPod (1.36).
+        """
+        for plugin, uid, rejection in signals:
+            waiting_pod = self._pods.get(uid)
+            if waiting_pod is None:
+                continue
+            if rejection is None:
+                waiting_pod.allow(plugin)
+            else:
+                waiting_pod.reject(plugin, rejection)
 
     def pop_decided_pods(self, now: float) -> list[WaitingPod]:
         """Remove and return the pods whose wait has ended at *now*."""

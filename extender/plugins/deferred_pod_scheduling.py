@@ -23,8 +23,9 @@ from extender.api.requests import is_resize_deferred
 from extender.cache.node_matching import match_names
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
+from extender.framework.binding_points import ALLOW, PermitResult
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
-from extender.framework.extension_points import ALLOW, PASS, SKIP, PermitResult, PreFilterResult
+from extender.framework.extension_points import PASS, SKIP, PreFilterResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import Code, Reason, Rejection, unresolvable_status
 

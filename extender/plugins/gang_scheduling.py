@@ -27,8 +27,8 @@ from extender.cache.group_hierarchy import Group, GroupKey, get_group_key, list_
 from extender.cache.pod_groups import PodGroupMembers, get_pod_group_key
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
+from extender.framework.binding_points import ALLOW, PermitResult
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
-from extender.framework.extension_points import ALLOW, PermitResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.pod_group_points import PlacementProgress
 from extender.framework.status import Code, Status, error_status, unresolvable_status, unschedulable_status

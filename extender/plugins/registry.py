@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from extender.config.errors import ConfigError, FieldError
-from extender.framework.per_node import unwrap_plugin
+from extender.framework.per_node.decorators import unwrap_plugin
 from extender.framework.plugin_errors import find_source_location, plugin_exceptions
 from extender.framework.plugin_validation import DefinitionError, validate_plugin
 from extender.framework.profile_builder import PluginRegistry

@@ -11,6 +11,7 @@ from enum import IntEnum
 
 from extender.cache.pod_info import PodInfo
 from extender.cache.pod_signature import PodSignature
+from extender.framework.binding_points import Permit, Reserve
 from extender.framework.events import (
     ActionType,
     ClusterEvent,
@@ -19,7 +20,7 @@ from extender.framework.events import (
     QueueingHint,
     QueueingHintFunction,
 )
-from extender.framework.extension_points import EnqueueExtensions, Filter, Permit, PreEnqueue, PreFilter, Reserve
+from extender.framework.extension_points import EnqueueExtensions, Filter, PreEnqueue, PreFilter
 from extender.framework.plugin_errors import describe_value, format_exception, plugin_exceptions
 from extender.framework.profiles import Profile
 from extender.queueing.queued_entities import QueuedPodInfo

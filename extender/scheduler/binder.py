@@ -18,7 +18,8 @@ from extender.cycle import binding_cycle
 from extender.cycle.binding_cycle import recheck_node
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.api_plan import ApiCall, ApiPlan
-from extender.framework.extension_points import NamedPlugin, PreBind
+from extender.framework.binding_points import PreBind
+from extender.framework.extension_points import NamedPlugin
 from extender.framework.plugin_errors import describe_value, plugin_exceptions
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile

@@ -28,6 +28,7 @@ from extender.scheduler.binder import Binder, BindingError, make_unreserve_calls
 from extender.scheduler.context import SchedulerContext, log, run_in_background
 from extender.scheduler.extender_preemption import is_error_ignored
 from extender.scheduler.failure_handler import handle_scheduling_failure, requeue_after_pod_removal
+from extender.scheduler.plugin_effects import apply_plugin_effects
 from extender.scheduler.status_patches import make_nomination_patch
 from extender.scheduler.status_writer import write_nomination
 
@@ -277,8 +278,10 @@ def _finish_binding(context: SchedulerContext, task: BindingTask) -> None:
     if task.queued_pod_info.was_flushed_from_unschedulable:
         context.metrics.count_bound_after_flush()
     runtime = context.runtimes[task.profile.scheduler_name]
-    for error in binding_cycle.run_post_bind_plugins(pod, node, task.profile, runtime, task.cycle_state):
+    outcome = binding_cycle.run_post_bind_plugins(pod, node, task.profile, runtime, task.cycle_state)
+    for error in outcome.errors:
         log.warning("%s", error)
+    apply_plugin_effects(context, (), outcome.pods_to_activate)
 
 
 def fail_binding(context: SchedulerContext, task: BindingTask, status: Status) -> None:
@@ -288,13 +291,14 @@ def fail_binding(context: SchedulerContext, task: BindingTask, status: Status) -
     """
     pod, node = task.queued_pod_info.pod_info, task.assigned_pod_info.node_name
     runtime = context.runtimes[task.profile.scheduler_name]
-    result = binding_cycle.run_unreserve_plugins(pod, node, task.profile, runtime, task.cycle_state)
-    for error in result.errors:
+    outcome = binding_cycle.run_unreserve_plugins(pod, node, task.profile, runtime, task.cycle_state)
+    for error in outcome.errors:
         log.warning("%s", error)
+    apply_plugin_effects(context, outcome.rejections, outcome.pods_to_activate)
     # Another scheduler bound the pod, and may have written the same. kube-scheduler undoes that.
     is_bound = task.is_on_other_node or bool(context.cache.find_bound_node(pod.uid))
-    if result.api_calls and context.may_act() and not is_bound:
-        run_in_background(context, _make_unreserve_calls_and_requeue(context, task, status, result.api_calls))
+    if outcome.api_calls and context.may_act() and not is_bound:
+        run_in_background(context, _make_unreserve_calls_and_requeue(context, task, status, outcome.api_calls))
     else:
         _forget_and_requeue(context, task, status, frees_node=task.stage is not AttemptStage.SCHEDULING_CYCLE)
 

@@ -69,6 +69,7 @@ class SchedulerContext:
         extenders: the HTTP extenders in configured order.
         raw_objects: the raw JSON of nodes and pods for extenders.
         waiting_pods: the pods that wait on Permit.
+        permit_decided_events: for each waiting pod, the event that is set when Permit is decided, by pod uid.
         pre_bind_cancel_functions: for each pod in PreBind, the function that cancels its binding, by pod uid.
         tasks: the bindings, evictions and status writes in progress; they finish before the process ends.
         status_writes: the unfinished writes of conditions, by pod uid.
@@ -99,6 +100,7 @@ class SchedulerContext:
     extenders: Sequence[HttpExtender] = ()
     raw_objects: RawObjectCache = field(default_factory=RawObjectCache)
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
+    permit_decided_events: dict[str, asyncio.Event] = field(default_factory=dict)
     pre_bind_cancel_functions: dict[str, Callable[[str], None]] = field(default_factory=dict)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     status_writes: dict[str, StatusWrite] = field(default_factory=dict)

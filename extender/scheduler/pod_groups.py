@@ -32,6 +32,7 @@ from extender.scheduler.context import SchedulerContext, log, run_in_background,
 from extender.scheduler.evictions import Preemptor, evict_in_background, evict_now, execute_post_filter_plans
 from extender.scheduler.extender_cycle import schedule_with_extenders
 from extender.scheduler.failure_handler import handle_scheduling_failure, is_still_pending
+from extender.scheduler.plugin_effects import apply_plugin_effects
 from extender.scheduler.status_patches import apply_condition_patch, make_pod_group_scheduled_patch
 from extender.scheduler.status_writer import write_status
 
@@ -310,13 +311,10 @@ class PodGroupScheduler:
         Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Unreserve
         (1.36).
         """
-        failed_uids = (
-            member.uid for index, member in enumerate(members) if decision.get_member_failure(index) is not None
-        )
         api_calls = [
             replace(api_call, is_resent=False)  # the scheduling loop waits for the calls
-            for uid in failed_uids
-            for api_call in decision.unreserve_calls.get(uid, ())
+            for outcome in decision.list_unreserve_outcomes([member.uid for member in members])
+            for api_call in outcome.api_calls
         ]
         if api_calls and self._context.may_act():
             await make_unreserve_calls(self._context.api, api_calls, log.warning)
@@ -334,6 +332,10 @@ class PodGroupScheduler:
         for result in decision.members:
             _preempt(context, result)
         execute_post_filter_plans(context, attempt.pods[0].pod, decision.api_plans)
+        uids = [member.uid for member in members]
+        for outcome in decision.list_unreserve_outcomes(uids):
+            apply_plugin_effects(context, (), outcome.pods_to_activate)
+        apply_plugin_effects(context, decision.list_rejections(uids))
         if isinstance(decision.preemption_plan, GroupPreemptionPlan) and group is not None:
             preemptor = Preemptor(group, tuple(pod.pod for pod in attempt.pods))
             evict_in_background(context, preemptor, decision.preemption_plan)

@@ -35,6 +35,7 @@ from extender.scheduler.failure_handler import (
     is_still_pending,
     requeue_after_pod_removal,
 )
+from extender.scheduler.plugin_effects import apply_plugin_effects, resume_decided_pods
 from extender.scheduler.pod_groups import PodGroupScheduler
 
 FLUSH_BACKOFF_SECONDS, FLUSH_UNSCHEDULABLE_SECONDS = 1.0, 30.0
@@ -54,7 +55,6 @@ class Scheduler(EventHandler):
     def __init__(self, context: SchedulerContext) -> None:
         """Create the scheduler of *context*. The function `context.wake` must set the `wake_event` of `run`."""
         self._context = context
-        self._waiting_tasks: dict[str, BindingTask] = {}
         self._pod_group_scheduler = (
             PodGroupScheduler(context, self._find_profile, self._assume_and_bind)
             if "GenericWorkload" in context.gates
@@ -101,14 +101,7 @@ class Scheduler(EventHandler):
         if now >= self._next_unschedulable_flush:
             self._context.queue.flush_unschedulable_pods_leftover(now)
             self._next_unschedulable_flush = now + FLUSH_UNSCHEDULABLE_SECONDS
-        self.resume_decided_pods()
-
-    def resume_decided_pods(self) -> None:
-        """Resume the binding cycles of waiting pods whose Permit is decided."""
-        for waiting_pod in self._context.waiting_pods.pop_decided_pods(self._context.clock.monotonic()):
-            task = self._waiting_tasks.pop(waiting_pod.pod.uid, None)
-            if task is not None:
-                task.permit_decided.set()
+        resume_decided_pods(self._context)
 
     async def schedule_one(self) -> bool:
         """Schedule the next pod or pod group, and await extender calls. Return False if no pod can be popped."""
@@ -169,6 +162,8 @@ class Scheduler(EventHandler):
                 decision = recheck_selected_node(context, pod_info, profile, snapshot, decision)
         context.metrics.observe_scheduling_algorithm(context.clock.monotonic() - start_time)
         if not is_still_pending(context, queued_pod_info):
+            if isinstance(decision, ScheduleFailure):
+                apply_plugin_effects(context, decision.rejections)
             context.queue.done(queued_pod_info.uid)
             return
         if isinstance(decision, ScheduleFailure):
@@ -230,6 +225,7 @@ class Scheduler(EventHandler):
         )
         # The evictions start first, so that PreEnqueue gates the pod until they end, whatever happened in the attempt.
         execute_post_filter_plans(self._context, pod, decision.post_filter_plans.values())
+        apply_plugin_effects(self._context, decision.rejections)
         handle_scheduling_failure(self._context, queued_pod_info, failure, start_time)
 
     def _assume_and_bind(
@@ -279,28 +275,13 @@ class Scheduler(EventHandler):
             return status
         with context.cache.read() as snapshot:
             permit_outcome = binding_cycle.run_permit_plugins(pod_info, node_name, snapshot, *arguments)
-        self._release_waiting_pods(permit_outcome)
+        apply_plugin_effects(context, permit_outcome.signals, permit_outcome.pods_to_activate)
         if not permit_outcome.timeouts:
             return permit_outcome.status
         now = context.clock.monotonic()
         task.waiting_pod = context.waiting_pods.add(pod_info, node_name, permit_outcome.timeouts, now)
-        self._waiting_tasks[pod_info.uid] = task
+        context.permit_decided_events[pod_info.uid] = task.permit_decided
         return None
-
-    def _release_waiting_pods(self, outcome: binding_cycle.PermitOutcome) -> None:
-        """Allow the waiting pods and activate the queued pods that Permit plugins returned.
-
-        Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.Permit (1.36).
-        """
-        context = self._context
-        for plugin, uid in outcome.allowed_pods:
-            waiting_pod = context.waiting_pods.get(uid)
-            if waiting_pod is not None:
-                waiting_pod.allow(plugin)
-        if outcome.allowed_pods:
-            self.resume_decided_pods()
-        if outcome.pods_to_activate:
-            context.queue.activate(outcome.pods_to_activate, context.clock.monotonic())
 
     # -- events
 
@@ -373,7 +354,7 @@ class Scheduler(EventHandler):
         waiting_pod = self._context.waiting_pods.get(assumed_pod.uid)
         if waiting_pod is not None:
             waiting_pod.reject("", "removed")
-            self.resume_decided_pods()
+            resume_decided_pods(self._context)
         else:
             self._context.cache.forget(assumed_pod.pod)
         requeue_after_pod_removal(self._context, assumed_pod)

@@ -13,7 +13,7 @@ import pytest
 from extender.config.model import Extender
 from extender.fake_apiserver.registry.resources import RESOURCES_BY_KIND
 from extender.framework.api_plan import ApiPlan
-from extender.framework.extension_points import PermitResult
+from extender.framework.binding_points import PermitResult
 from extender.framework.status import Code, Status
 from tests.faults.builders import FaultHarness, run
 from tests.faults.tcp_proxy import TcpProxy

@@ -5,6 +5,7 @@ from itertools import chain
 
 from extender.cache.group_hierarchy import Group, GroupKey
 from extender.cache.snapshot import Snapshot
+from extender.cycle.binding_cycle import UnreserveOutcome
 from extender.cycle.pod_group_members import (
     ALL_NODES,
     POD_GROUP_UNSCHEDULABLE_TEXT,
@@ -14,7 +15,6 @@ from extender.cycle.pod_group_members import (
     MemberResult,
     MemberSteps,
 )
-from extender.framework.api_plan import ApiCall
 from extender.framework.plugin_runner import PluginError
 from extender.framework.pod_group_points import Placement, PlacementFeasible, PlacementProgress
 from extender.framework.status import SUCCESS, Code, Status, error_status, unschedulable_status
@@ -52,7 +52,9 @@ def schedule_members_while_feasible(
         group_hypothesis.unreserve_all()
     if status.code is Code.WAIT:
         status = unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, *status.reasons)
-    return GroupDecision(status, tuple(members), placement=placement, unreserve_calls=group_hypothesis.unreserve_calls)
+    return GroupDecision(
+        status, tuple(members), placement=placement, unreserve_outcomes=group_hypothesis.unreserve_outcomes
+    )
 
 
 ScheduleChild = Callable[[GroupAttempt, Snapshot, Placement], MemberSteps[GroupDecision]]
@@ -73,14 +75,14 @@ def schedule_child_groups(
     group_hypothesis = GroupHypothesis(attempt, snapshot)
     progress = PlacementProgress(0, len(attempt.group.children))
     children: dict[GroupKey, GroupDecision] = {}
-    unreserve_calls: dict[str, tuple[ApiCall, ...]] = {}
+    unreserve_outcomes: dict[str, UnreserveOutcome] = {}
     status = run_placement_feasible_plugins(attempt, snapshot, progress)
     try:
         for child in attempt.group.children if status.code in {Code.SUCCESS, Code.WAIT} else ():
             decision = yield from schedule_child(
                 attempt.select_child(child), group_hypothesis.hypothesis.snapshot(), placement
             )
-            unreserve_calls |= {uid: tuple(calls) for uid, calls in decision.unreserve_calls.items()}
+            unreserve_outcomes |= decision.unreserve_outcomes
             error = (
                 decision.status
                 if decision.status.code is Code.ERROR
@@ -96,13 +98,13 @@ def schedule_child_groups(
                 break
     finally:
         group_hypothesis.unreserve_all()
-    unreserve_calls |= group_hypothesis.unreserve_calls
+    unreserve_outcomes |= group_hypothesis.unreserve_outcomes
     if status.code is Code.ERROR:
         children = {}
     elif status.code is Code.WAIT:
         status = unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, *status.reasons)
     members = tuple(chain.from_iterable(child.members for child in children.values()))
-    return GroupDecision(status, members, placement=placement, unreserve_calls=unreserve_calls, children=children)
+    return GroupDecision(status, members, placement=placement, unreserve_outcomes=unreserve_outcomes, children=children)
 
 
 def _assume_members(attempt: GroupAttempt, group_hypothesis: GroupHypothesis, decision: GroupDecision) -> Status | None:

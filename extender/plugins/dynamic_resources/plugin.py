@@ -59,8 +59,9 @@ from extender.dra.allocation_results import build_allocation_results
 from extender.dra.allocator import ALLOCATOR_KEY, Allocator
 from extender.dra.features import Features
 from extender.framework.api_plan import ApiCall, ApiPlan
+from extender.framework.binding_points import PreBindPreFlightResult
 from extender.framework.events import ClusterEventWithHint
-from extender.framework.extension_points import DependsOn, PostFilterResult, PreBindPreFlightResult, PreFilterResult
+from extender.framework.extension_points import DependsOn, PostFilterResult, PreFilterResult
 from extender.framework.normalize import default_normalize_score
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.pod_group_points import DryRunGenerator

@@ -45,14 +45,9 @@ from extender.config.errors import FieldError, child
 from extender.config.feature_gates import FeatureGates
 from extender.config.validation import make_invalid_value_error
 from extender.framework.api_plan import ApiPlan
+from extender.framework.binding_points import PreBindPreFlightResult
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
-from extender.framework.extension_points import (
-    SKIP_SCORE,
-    DependsOn,
-    PreBindPreFlightResult,
-    PreFilterResult,
-    PreScoreResult,
-)
+from extender.framework.extension_points import SKIP_SCORE, DependsOn, PreFilterResult, PreScoreResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import Code, Reason, Rejection, Status, error_status, reject_all
 from extender.plugin_parts.function_shape import (

@@ -11,8 +11,9 @@ from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.framework.extension_points import PermitResult
-from extender.framework.status import Status, error_status, unschedulable_status
+from extender.framework.binding_points import PermitResult, UnreserveResult
+from extender.framework.extension_points import PostFilterResult
+from extender.framework.status import Code, Status, error_status, unschedulable_status
 from tests.build import make_cluster, make_node, make_pod
 from tests.pod_group_builders import make_group_member, make_pod_group
 from tests.unit.cycle.fakes import make_profile
@@ -153,3 +154,52 @@ def test_the_reasons_of_a_rejection_by_permit_are_apart_and_an_error_names_the_p
     cache = make_cluster(make_node("n", allocatable=ALLOCATABLE), make_pod("a"))
     simulation = run_simulation(cache, {"default-scheduler": make_profile(Gatekeeper())})
     assert simulation.placements == (make_placement("default/a", reasons=reasons, message=message),)
+
+
+class LargeGang:
+    """All pods wait for each other, except the pod `last`. A pod that fits no node rejects them, as Unreserve does."""
+
+    name = "LargeGang"
+
+    def __init__(self, *, with_post_filter: bool) -> None:
+        self.waiting: list[str] = []
+        if with_post_filter:
+            self.post_filter = self.reject_all
+
+    def reject_all(self, *_: Any) -> PostFilterResult:
+        return PostFilterResult(unschedulable_status("gave up"), uids_to_reject=dict.fromkeys(self.waiting, "gave up"))
+
+    def reserve(self, *_: Any) -> None:
+        """Return success."""
+
+    def permit(self, pod: Any, *_: Any) -> PermitResult:
+        if pod.pod.metadata.name == "last":
+            return PermitResult(unschedulable_status("not this one"))
+        self.waiting.append(pod.uid)
+        return PermitResult(Status(Code.WAIT, ("for the others",)), 60.0)
+
+    def unreserve(self, *_: Any) -> UnreserveResult:
+        return UnreserveResult(uids_to_reject=dict.fromkeys(self.waiting, "another one left"))
+
+
+@pytest.mark.parametrize(
+    ("with_post_filter", "last_cpu", "message"),
+    [(True, "5000", "gave up"), (False, "1", "another one left")],
+    ids=["PostFilter", "Unreserve"],
+)
+def test_the_waiting_pods_of_a_large_gang_leave_their_nodes_when_plugins_reject_them(
+    with_post_filter: bool, last_cpu: str, message: str
+) -> None:
+    """The Unreserve of each of them rejects the others."""
+    count = 1200
+    node = make_node("n", allocatable={"cpu": "4000", "memory": "4Gi", "pods": "9999"})
+    pods = [make_pod(f"p{number:04}", requests=CPU) for number in range(count)]
+    cache = make_cluster(node, *pods, make_pod("last", requests={"cpu": last_cpu}, priority=-1))
+    plugin = LargeGang(with_post_filter=with_post_filter)
+    fits = wiring.build_setup().first_profile.plugins["NodeResourcesFit"]
+    simulation = run_simulation(cache, {"default-scheduler": make_profile(fits, plugin)})
+    assert {placement.node for placement in simulation.placements} == {None}
+    assert {placement.message for placement in simulation.placements[:count]} == {
+        f"0/1 nodes are available: 1 {message}."
+    }
+    assert not cache.snapshot().pods_on("n")

@@ -5,8 +5,11 @@ from typing import Any
 from extender.analysis.pod_placer import FailedAttempts, PodPlacer
 from extender.app import wiring
 from extender.cycle.decision import ScheduleFailure
-from extender.framework.status import Code, Status
-from tests.build import make_pod
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.binding_points import PermitResult, UnreserveResult
+from extender.framework.extension_points import PostFilterResult
+from extender.framework.status import Code, Reason, Rejection, Status, unschedulable_status
+from tests.build import make_cluster, make_node, make_pod
 from tests.unit.cycle.fakes import make_profile
 from tests.unit.planning.clusters import SETUP, decode_pod, make_cache, node, pod
 
@@ -108,3 +111,54 @@ def test_a_pod_with_objects_of_its_own_is_not_stored() -> None:
     cache = make_cache(node("n1"))
     claims = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
     assert FailedAttempts(cache, SETUP.profiles).make_key(decode_pod(pod("a", resourceClaims=claims))) is None
+
+
+class Gang:
+    """Lets all pods wait on Permit, and rejects all of them when one leaves its node or fits no node."""
+
+    name = "Gang"
+
+    def __init__(self) -> None:
+        self.uids: list[str] = []
+
+    def filter(self, pod: Any, nodes: Any, _state: Any) -> tuple[Rejection, ...]:
+        is_large = pod.pod.metadata.name == "large"
+        return (Rejection(nodes.pod_count >= 0, Reason("too small")),) if is_large else ()
+
+    def post_filter(self, *_: Any) -> PostFilterResult:
+        return PostFilterResult(unschedulable_status(), uids_to_reject=dict.fromkeys(self.uids, "gave up"))
+
+    def permit(self, pod: Any, *_: Any) -> PermitResult:
+        self.uids.append(pod.uid)
+        return PermitResult(Status(Code.WAIT, ("for the others",)), 60.0)
+
+    def reserve(self, *_: Any) -> None:
+        """Return success."""
+
+    def unreserve(self, *_: Any) -> UnreserveResult:
+        return UnreserveResult(uids_to_reject=dict.fromkeys(self.uids, "one left"))
+
+
+def test_a_waiting_pod_that_is_unassigned_neither_times_out_nor_is_rejected() -> None:
+    cache = make_cluster(make_node("n"))
+    placer = PodPlacer(cache, {"default-scheduler": make_profile(Gang())}, PluginRuntime())
+    a, b = make_pod("a"), make_pod("b")
+    assert (placer.place(a).node, placer.place(b).node) == ("n", "n")
+    assert placer.unassign(a.metadata.uid) == a
+    (rejected,) = placer.time_out_permits().values()
+    assert (rejected.pod, rejected.message) == (b, "0/1 nodes are available: 1 one left.")
+    assert dict(cache.assigned_pods) == {}
+
+
+def test_a_failure_that_rejects_waiting_pods_is_not_stored() -> None:
+    """An alike pod runs PostFilter too, and rejects the pods that wait then."""
+    cache = make_cluster(make_node("n"))
+    placer = PodPlacer(cache, {"default-scheduler": make_profile(Gang())}, PluginRuntime())
+    placer.place(make_pod("a"))
+    placer.place(make_pod("large", metadata={"uid": "first"}))
+    assert dict(cache.assigned_pods) == {}
+    placer.place(make_pod("b"))
+    placer.place(make_pod("large", metadata={"uid": "second"}))
+    assert dict(cache.assigned_pods) == {}
+    messages = {key: attempt.message for key, attempt in placer.time_out_permits().items()}
+    assert messages == dict.fromkeys(("default/a", "default/b"), "0/1 nodes are available: 1 gave up.")

@@ -10,9 +10,16 @@ from extender.cycle import binding_cycle
 from extender.cycle.binding_cycle import recheck_node
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.api_plan import ApiCall, ApiPlan
-from extender.framework.extension_points import ALLOW, PermitResult, PreBindPreFlightResult
+from extender.framework.binding_points import (
+    ALLOW,
+    PermitResult,
+    PostBindResult,
+    PreBindPreFlightResult,
+    UnreserveResult,
+)
 from extender.framework.profiles import Profile
 from extender.framework.status import SUCCESS, Code, Status
+from extender.framework.waiting_pods import WaitingPodSignal
 from tests.build import make_cluster, make_node, make_pod
 from tests.unit.cycle.fakes import make_profile
 from tests.unit.scheduler.builders import SchedulerHarness
@@ -95,9 +102,61 @@ def test_unreserve_goes_on_after_an_error() -> None:
 
     assert calls == ["P2.unreserve", "P1.unreserve", "P0.unreserve"]
     assert [str(error) for error in errors] == [
-        "running Unreserve plugin \"P2\": returned str 'done', want tuple or list or None",
+        "running Unreserve plugin \"P2\": returned str 'done', want UnreserveResult or tuple or list or None",
         'running Unreserve plugin "P1": ValueError: oh',
     ]
+
+
+def test_the_effects_of_unreserve_are_collected_in_reverse_order_of_the_plugins() -> None:
+    undo, other = WRITE.calls[0], make_pod("other")
+    steps = [
+        {"reserve": None, "unreserve": result}
+        for result in (
+            UnreserveResult((undo,), {"a": "left", "b": "left"}),
+            (undo,),
+            UnreserveResult(uids_to_reject={"c": "also left"}, pods_to_activate=(other,)),
+        )
+    ]
+
+    outcome = binding_cycle.run_unreserve_plugins(POD, "n1", make_steps([], *steps), PluginRuntime(), {})
+
+    assert outcome == binding_cycle.UnreserveOutcome(
+        (undo, undo),
+        rejections=(
+            WaitingPodSignal("P2", "c", "also left"),
+            WaitingPodSignal("P0", "a", "left"),
+            WaitingPodSignal("P0", "b", "left"),
+        ),
+        pods_to_activate=(other,),
+    )
+
+
+def test_a_post_bind_plugin_that_fails_does_not_stop_the_next_one() -> None:
+    first, second = make_pod("first"), make_pod("second")
+    results = (PostBindResult((first,)), ValueError("oh"), "done", None, PostBindResult((second,)))
+    profile = make_steps([], *({"post_bind": result} for result in results))
+
+    outcome = binding_cycle.run_post_bind_plugins(POD, "n1", profile, PluginRuntime(), {})
+
+    assert outcome.pods_to_activate == (first, second)
+    assert [str(error) for error in outcome.errors] == [
+        'running PostBind plugin "P1": ValueError: oh',
+        "running PostBind plugin \"P2\": returned str 'done', want PostBindResult or None",
+    ]
+
+
+def test_permit_rejects_waiting_pods_before_it_allows_others() -> None:
+    both = PermitResult(uids_to_allow=("a", "b"), uids_to_reject={"b": "gave up"})
+    profile = make_steps([], {"permit": both}, {"permit": PermitResult(uids_to_reject={"a": "no"})})
+
+    outcome = binding_cycle.run_permit_plugins(POD, "n1", CLUSTER, profile, PluginRuntime(), {})
+
+    assert outcome.signals == (
+        WaitingPodSignal("P0", "b", "gave up"),
+        WaitingPodSignal("P0", "a"),
+        WaitingPodSignal("P0", "b"),
+        WaitingPodSignal("P1", "a", "no"),
+    )
 
 
 def test_permit_collects_waiting_plugins_and_caps_their_timeouts() -> None:
@@ -139,7 +198,11 @@ def test_pods_that_permit_released_stay_released_when(failing: Any) -> None:
     outcome = binding_cycle.run_permit_plugins(POD, "n1", CLUSTER, profile, PluginRuntime(), {})
 
     assert outcome.status is not None
-    assert (outcome.timeouts, outcome.allowed_pods, outcome.pods_to_activate) == ({}, (("P0", "other"),), (POD.pod,))
+    assert (outcome.timeouts, outcome.signals, outcome.pods_to_activate) == (
+        {},
+        (WaitingPodSignal("P0", "other"),),
+        (POD.pod,),
+    )
 
 
 def test_without_permit_plugins_the_pod_is_allowed() -> None:

@@ -14,7 +14,7 @@ from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_group_cycle import schedule_pod_group
 from extender.cycle.pod_group_members import WAITING_FOR_PREEMPTION, GroupDecision, check_scheduler_names
-from extender.framework.extension_points import PermitResult
+from extender.framework.binding_points import PermitResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.profiles import Profile
 from extender.framework.status import SUCCESS, Code, Status, error_status, unschedulable_status

@@ -1,5 +1,6 @@
 """The combined outcome of PostFilter plugins, and the nodes that preemption may help with."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.post_filter import FailedAttempt, PostFilterRun, run_post_filter_plugins
 from extender.framework.extension_points import PreFilterResult
 from extender.framework.status import Code, Status
+from extender.framework.waiting_pods import WaitingPodSignal
 from tests.build import make_cluster, make_node, make_pod
 from tests.unit.cycle.fakes import FakePostFilter, FakePreFilter, RaisingPlugin, RejectingFilter, make_profile
 
@@ -57,6 +59,20 @@ def test_any_other_result_ends_the_run_and_is_reported_alone(code: Code, nominat
     )
 
     assert (run.status, run.nominated_node) == (Status(code, ("y",), "Second"), nominated)
+
+
+def test_waiting_pods_that_a_plugin_rejects_stay_rejected_when_a_later_plugin_succeeds_or_fails() -> None:
+    """A plugin of kube-scheduler rejects the pods during its call.
+
+    Source: pkg/scheduler/framework/runtime/waiting_pods_map.go, waitingPod.Reject (1.36).
+    """
+    rejecting = FakePostFilter("First", UNSCHEDULABLE, "x")
+    rejecting.result = replace(rejecting.result, uids_to_reject={"a": "the gang gave up", "b": "the gang gave up"})
+    for last in (FakePostFilter("Last", Code.SUCCESS, nominated="a"), RaisingPlugin()):
+        assert _run_post_filter(rejecting, last).rejections == (
+            WaitingPodSignal("First", "a", "the gang gave up"),
+            WaitingPodSignal("First", "b", "the gang gave up"),
+        )
 
 
 def test_an_exception_ends_the_run_with_an_error() -> None:

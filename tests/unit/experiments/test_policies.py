@@ -8,7 +8,7 @@ from extender.app import wiring
 from extender.experiments import policies
 from extender.experiments.policies import POLICIES, Policy, UnknownPolicyError, build_setup, find_policies
 from extender.experiments.runner import run_experiment
-from extender.framework.per_node import unwrap_plugin
+from extender.framework.per_node.decorators import unwrap_plugin
 from extender.plugin import NodeInfo, Pod, score_plugin
 from extender.plugins.gpu_share.target_workload import TargetPod
 from extender.plugins.registry import load_registry

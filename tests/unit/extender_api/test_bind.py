@@ -19,7 +19,7 @@ from extender.extender_api.bind import BindVerb, PodReadError
 from extender.extender_api.routes import ExtenderService, new_app
 from extender.extender_api.verbs import Verbs
 from extender.framework.api_plan import ApiCall, ApiPlan
-from extender.framework.extension_points import PermitResult
+from extender.framework.binding_points import PermitResult
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status, error_status
 from extender.scheduler.api_writer import do_nothing

@@ -17,10 +17,13 @@ from extender.plugin import (
     Code,
     EventResource,
     PermitResult,
+    PostBindResult,
     PostFilterResult,
     PreFilterResult,
     Status,
+    UnreserveResult,
 )
+from tests.build import make_pod
 
 NO = Status(Code.UNSCHEDULABLE, ("no",))
 EVENT = ClusterEventWithHint(EventResource.NODE, ActionType.ADD)
@@ -88,6 +91,31 @@ WRONG: dict[str, tuple[str, Any, str]] = {
         PermitResult(pods_to_activate=("a",)),  # type: ignore[arg-type]
         "PermitResult.pods_to_activate is tuple ('a',), want a tuple of Pods",
     ),
+    "uids without messages": (
+        "permit",
+        PermitResult(uids_to_reject=("uid",)),  # type: ignore[arg-type]
+        "PermitResult.uids_to_reject is tuple ('uid',), want a mapping of uids to messages",
+    ),
+    "a uid with a status": (
+        "post_filter",
+        PostFilterResult(NO, uids_to_reject={"uid": NO}),  # type: ignore[dict-item]
+        "PostFilterResult.uids_to_reject is dict {'uid': Status",
+    ),
+    "a call in a result of unreserve": (
+        "unreserve",
+        UnreserveResult(make_calls(name=7)),
+        "ApiCall.name is int 7, want text",
+    ),
+    "uids in a result of unreserve": (
+        "unreserve",
+        UnreserveResult(uids_to_reject="uid"),  # type: ignore[arg-type]
+        "UnreserveResult.uids_to_reject is str 'uid', want a mapping of uids to messages",
+    ),
+    "a pod in place of several": (
+        "post_bind",
+        PostBindResult(make_pod("a")),  # type: ignore[arg-type]
+        "want a tuple of Pods",
+    ),
     "a call in place of several": (
         "pre_bind",
         ApiPlan(make_calls()[0]),  # type: ignore[arg-type]
@@ -105,7 +133,11 @@ WRONG: dict[str, tuple[str, Any, str]] = {
         ApiPlan(timeout_status="late"),  # type: ignore[arg-type]
         "ApiPlan.timeout_status is str 'late', want a Status",
     ),
-    "calls that are none": ("unreserve", [1], "returned list [1], want a tuple of ApiCalls or None"),
+    "calls that are none": (
+        "unreserve",
+        [1],
+        "returned list [1], want an UnreserveResult, a tuple of ApiCalls or None",
+    ),
     "a call to undo": ("unreserve", make_calls(verb=""), "ApiCall.verb is str '', want create, update, patch, delete"),
     "no events": ("events_to_register", None, f"events_to_register returned None, {WANTED_EVENTS}"),
     "events that are text": ("events_to_register", "Pod", f"events_to_register returned str 'Pod', {WANTED_EVENTS}"),
@@ -150,7 +182,11 @@ def test_a_wrong_field_is_named(method: str, result: Any, want: str) -> None:
         ("pre_bind", ApiPlan(make_calls(), timeout=MINUTE, event=("Waiting", "for a disk"))),
         ("pre_bind", ApiPlan(make_calls("create", "", {"metadata": {"generateName": "a-"}}))),
         ("post_filter", PostFilterResult(NO, "one", ApiPlan())),
+        ("post_filter", PostFilterResult(NO, uids_to_reject={"uid": "the gang gave up"})),
         ("unreserve", make_calls()),
+        ("unreserve", UnreserveResult(make_calls(), {"uid": "the gang gave up"}, (make_pod("a"),))),
+        ("post_bind", PostBindResult((make_pod("a"),))),
+        ("post_bind", None),
         ("unreserve", None),
     ],
 )

@@ -1,7 +1,7 @@
 """Pods that wait after Permit, in fake time."""
 
 from extender.framework.status import SUCCESS, Code, Status
-from extender.framework.waiting_pods import WaitingPods
+from extender.framework.waiting_pods import WaitingPods, WaitingPodSignal, make_rejections
 from tests.build import make_cluster, make_pod
 
 POD_INFO = make_cluster().snapshot().make_pod_info(make_pod("web"))
@@ -57,3 +57,23 @@ def test_waiting_pods_are_found_by_uid() -> None:
     assert [pod.node_name for pod in pods] == ["n1"]
     assert pods.get(POD_INFO.uid) is not None
     assert pods.get("other") is None
+
+
+def test_signals_decide_in_their_order_and_skip_pods_that_do_not_wait() -> None:
+    """Source: pkg/scheduler/framework/runtime/waiting_pods_map.go, waitingPod.Allow, waitingPod.Reject (1.36)."""
+    pods = WaitingPods()
+    other_pod_info = make_cluster().snapshot().make_pod_info(make_pod("other"))
+    allowed = pods.add(POD_INFO, "n1", {"A": 10}, now=0)
+    rejected = pods.add(other_pod_info, "n1", {"A": 10, "B": 10}, now=0)
+
+    pods.send(
+        [
+            WaitingPodSignal("A", POD_INFO.uid),
+            *make_rejections("B", {POD_INFO.uid: "too late", "unknown": "nobody"}),
+            WaitingPodSignal("A", other_pod_info.uid),
+            *make_rejections("B", {other_pod_info.uid: "in time"}),
+            WaitingPodSignal("B", other_pod_info.uid),
+        ]
+    )
+
+    assert (allowed.status, rejected.status) == (SUCCESS, Status(Code.UNSCHEDULABLE, ("in time",), "B"))

@@ -1,6 +1,7 @@
 """The outcome of scenarios: moves, waiting pods, preemption, budgets, and the cluster afterwards."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from extender.answers.planning import (
     BlockedPodResult,
@@ -13,6 +14,8 @@ from extender.answers.planning import (
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
+from extender.framework.binding_points import PermitResult
+from extender.framework.status import Code, Status
 from extender.planning.scenario import AddedNodes, Scale, Scenario
 from extender.planning.what_if import WhatIfRunner
 from tests.unit.planning.clusters import SETUP, ZONE, budget, decode_pod, make_cache, node, pod
@@ -112,6 +115,32 @@ def test_a_victim_may_find_another_node_and_its_budget_is_named() -> None:
     assert outcome.evicted == [EvictedPodResult("default/low", "n2", "default/new", ["default/web"])]
     assert outcome.moved == [MovedPodResult("default/new", None, "n2"), MovedPodResult("default/low", "n2", "n1")]
     assert outcome.violated_budgets == [ViolatedBudget("default/web", ["default/low"])]
+
+
+class LetsLowWait:
+    """Lets the pod `low` wait on Permit."""
+
+    name: ClassVar[str] = "LetsLowWait"
+
+    def permit(self, pod: Any, *_: Any) -> PermitResult:
+        return PermitResult(Status(Code.WAIT, ("for a turn",)), 60.0) if pod.uid == "uid-low" else PermitResult()
+
+
+def test_a_pod_that_waits_on_permit_can_be_evicted_by_a_pod_that_a_budget_let_move_later() -> None:
+    profiles = {
+        name: replace(profile, permit_plugins=(*profile.permit_plugins, LetsLowWait()))
+        for name, profile in SETUP.profiles.items()
+    }
+    drained = [pod(name, "1", on="n1", labels=WEB, priority=9) for name in ("a", "b")]
+    low = pod("low", "2", owner="", priority=0)
+    cache = make_cache(node("n1", "9"), node("n2", "3"), *drained, low, budget("web", WEB, 1))
+    runner = WhatIfRunner(cache, profiles, wiring.make_runtime())
+    outcome = runner.run(Scenario(drain=("n1",), preempt=True))
+    assert [(moved.pod, moved.to) for moved in outcome.moved] == [("default/a", "n2"), ("default/b", "n2")]
+    assert [(waiting.pod, waiting.reasons) for waiting in outcome.waiting] == [
+        ("default/low", ["Insufficient cpu", "node(s) were unschedulable"])
+    ]
+    assert outcome.evicted == [EvictedPodResult("default/low", "n2", "default/b", [])]
 
 
 def test_a_later_preemption_sees_the_budget_that_an_earlier_one_used() -> None:

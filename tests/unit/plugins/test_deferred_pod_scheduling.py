@@ -4,7 +4,7 @@ from typing import Any
 
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_37
-from extender.framework.extension_points import ALLOW
+from extender.framework.binding_points import ALLOW
 from extender.framework.plugin_args import PluginArgs
 from extender.plugins.deferred_pod_scheduling import DeferredPodScheduling
 from tests.build import make_cluster, make_pod, make_pod_info

@@ -7,8 +7,8 @@ import pytest
 from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37
+from extender.framework.binding_points import ALLOW, PermitResult
 from extender.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
-from extender.framework.extension_points import ALLOW, PermitResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.pod_group_points import PlacementProgress
 from extender.framework.status import Code, Status, error_status, unresolvable_status, unschedulable_status

@@ -13,7 +13,7 @@ from extender.client.errors import ApiError, ConflictError, ServerError
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from extender.framework.api_plan import ApiPlan
-from extender.framework.extension_points import ALLOW, PermitResult
+from extender.framework.binding_points import ALLOW, PermitResult
 from extender.framework.status import Code, Status
 from extender.scheduler.event_handlers import ClusterEventDispatcher
 from extender.scheduler.scheduler import Scheduler

@@ -13,11 +13,12 @@ from extender.cache.pod_info import PodInfo
 from extender.client.errors import ServerError
 from extender.config.feature_gates import FeatureGates
 from extender.framework.api_plan import ApiCall, ApiPlan
+from extender.framework.binding_points import PermitResult, PreBindPreFlightResult
 from extender.framework.events import ActionType, ClusterEventWithHint, EventResource
-from extender.framework.extension_points import PermitResult, PreBindPreFlightResult
 from extender.framework.status import SUCCESS, Code, Reason, Rejection, Status
 from extender.plugins.default_binder import DefaultBinder
 from extender.scheduler.binding_task import BindingTask
+from extender.scheduler.plugin_effects import resume_decided_pods
 from tests.build import make_node, make_pod
 from tests.unit.cycle.fakes import make_profile
 from tests.unit.scheduler.builders import SchedulerHarness
@@ -132,7 +133,7 @@ def test_a_waiting_pod_that_is_rejected_requeues_other_pods_but_not_itself() -> 
         waiting_pod = harness.context.waiting_pods.get(pod.metadata.uid)
         assert waiting_pod is not None
         waiting_pod.reject("OnlyOne", "no quorum")
-        harness.scheduler.resume_decided_pods()
+        resume_decided_pods(harness.context)
         while len(asyncio.all_tasks()) > 1:
             await asyncio.sleep(0)
 

@@ -11,7 +11,8 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.client.errors import ApiError, ConflictError, ServerError, UnreachableError
 from extender.framework.api_plan import ApiCall, ApiPlan
-from extender.framework.extension_points import ALLOW, PermitResult, PreFilterResult
+from extender.framework.binding_points import ALLOW, PermitResult
+from extender.framework.extension_points import PreFilterResult
 from extender.framework.status import Code, Status, error_status
 from extender.plugins.default_binder import DefaultBinder
 from extender.scheduler.status_patches import make_pod_scheduled_patch

@@ -9,7 +9,7 @@ from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.config.feature_gates import FeatureGates
 from extender.framework.api_plan import ApiPlan
-from extender.framework.extension_points import PreBindPreFlightResult
+from extender.framework.binding_points import PreBindPreFlightResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import SUCCESS, Code, Status, error_status, unresolvable_status
 from extender.plugins.dynamic_resources.args import DynamicResourcesArgs

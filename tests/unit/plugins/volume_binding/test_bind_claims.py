@@ -10,7 +10,7 @@ from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.config.feature_gates import FeatureGates
 from extender.framework.api_plan import ApiPlan
-from extender.framework.extension_points import PreBindPreFlightResult
+from extender.framework.binding_points import PreBindPreFlightResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import SUCCESS, Code, Status, error_status
 from extender.plugins.volume_binding.plugin import VolumeBinding, VolumeBindingArgs

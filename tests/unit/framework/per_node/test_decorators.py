@@ -15,8 +15,14 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.tables.filter_table import compute_column
 from extender.framework.events import ActionType, ClusterEventWithHint, EventResource
 from extender.framework.node_info import NodeInfo
-from extender.framework.per_node import filter_plugin, per_node_plugin, score_plugin, unresolvable_reason, unwrap_plugin
-from extender.framework.per_node_adapters import FilterReasons
+from extender.framework.per_node.adapters import FilterReasons
+from extender.framework.per_node.decorators import (
+    filter_plugin,
+    per_node_plugin,
+    score_plugin,
+    unresolvable_reason,
+    unwrap_plugin,
+)
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import Code, Reason
 from extender.testing import (

@@ -18,7 +18,7 @@ import msgspec
 
 from extender.api.kinds.pod import Pod
 from extender.framework.node_info import NodeInfo
-from extender.framework.per_node_adapters import Cacheable, FilterReasons, PerNodeDefinition, make_plugin_class
+from extender.framework.per_node.adapters import Cacheable, FilterReasons, PerNodeDefinition, make_plugin_class
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.plugin_validation import (
     DefinitionError,

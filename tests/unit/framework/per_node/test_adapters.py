@@ -21,12 +21,12 @@ def run_failing(plugin: object) -> str:
 CASES: dict[str, tuple[Any, str]] = {
     "a filter that raises": (
         filter_plugin("Wrong")(lambda pod, node: node.labels["zone"]),
-        "running \"Wrong\" filter plugin: node one: KeyError: 'zone' (tests/unit/framework/test_per_node_adapters.py)",
+        "running \"Wrong\" filter plugin: node one: KeyError: 'zone' (tests/unit/framework/per_node/test_adapters.py)",
     ),
     "a score that exits": (
         score_plugin("Wrong")(lambda pod, node: sys.exit(3)),
         'running Score plugins: plugin "Wrong" failed with: '
-        "node one: SystemExit: 3 (tests/unit/framework/test_per_node_adapters.py)",
+        "node one: SystemExit: 3 (tests/unit/framework/per_node/test_adapters.py)",
     ),
     "a filter that returns False": (
         filter_plugin("Wrong")(lambda pod, node: False),  # type: ignore[type-var]
@@ -42,7 +42,7 @@ CASES: dict[str, tuple[Any, str]] = {
         score_plugin("Wrong")(lambda pod, node: int(node.name)),
         'running Score plugins: plugin "Wrong" failed with: '
         "node one: ValueError: invalid literal for int() with base 10: 'one' "
-        "(tests/unit/framework/test_per_node_adapters.py)",
+        "(tests/unit/framework/per_node/test_adapters.py)",
     ),
     "a score that is NaN": (
         score_plugin("Wrong")(lambda pod, node: float("nan")),  # type: ignore[type-var]

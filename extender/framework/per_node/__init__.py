@@ -1,0 +1,1 @@
+"""Plugins for one node at a time: `decorators` makes plugins of functions, `adapters` calls them for all nodes."""
