@@ -139,12 +139,13 @@ class Pages:
         """Show all nodes."""
         source = self._source
         with self.measure():
+            version = source.get_version()  # first, because the state may become newer before the next line
             return self.render(
                 "cluster.html",
                 totals=source.get_totals(),
                 node_count=source.get_node_count(),
                 waiting_count=sum(map(len, source.list_waiting_pods())),
-                change_version=source.get_version(),
+                change_version=version,
             )
 
     async def get_cluster_document(self, request: Request) -> Response:

@@ -48,12 +48,14 @@ class WaitingPage:
     async def show(self, page: str = "1", find: str = "") -> Response:
         """Show pending pods by reason; with *find* only those that are like a pod with this text in its key."""
         source, text = self._source, find.strip().lower()
+        # First, because the state may become newer meanwhile: a page must not have a later version than its pods.
+        state_id, version = source.get_state_id(), source.get_version()
         all_groups, size = source.list_waiting_pods(), get_entries_per_page(len(source.get_snapshot()))
         groups = find_groups(all_groups, text)
         page_count = max(1, -(-len(groups) // size))
         number = min(max(int(page), 1), page_count) if page.isascii() and page.isdigit() and len(page) < 10 else 1
-        if self._state_id != source.get_state_id() or len(self._pages) >= _MAX_PAGES:
-            self._state_id, self._pages = source.get_state_id(), {}
+        if self._state_id != state_id or len(self._pages) >= _MAX_PAGES:
+            self._state_id, self._pages = state_id, {}
         if (text, number) in self._pages:
             return self._pages[text, number]
         values = {
@@ -65,7 +67,7 @@ class WaitingPage:
             "page": number,
             "page_count": page_count,
             "now": datetime.now(UTC) if source.is_live else None,
-            "change_version": source.get_version(),
+            "change_version": version,
         }
         parts = self._make_parts(groups[(number - 1) * size : number * size], values, self._pages, (text, number))
         return StreamingResponse(parts, media_type="text/html", headers={"Cache-Control": "no-store"})

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from itertools import chain, repeat
 
 import pytest
 from starlette.testclient import TestClient
@@ -260,3 +261,20 @@ def test_a_page_of_waiting_pods_is_made_once_for_all_readers() -> None:
     cluster.now = 5.0
     cluster.client.get("/ui/waiting")
     assert len(explained) == 2
+
+
+@pytest.mark.parametrize(("path", "text"), [("/ui/", "2 pods wait"), ("/ui/waiting", "2 waiting pods")])
+@pytest.mark.parametrize("call_count", [0, 1, 2, 3, 4, 5, 6])
+def test_a_page_has_no_later_version_than_its_pods(
+    monkeypatch: pytest.MonkeyPatch, path: str, text: str, call_count: int
+) -> None:
+    """Five seconds end after some reads of the state. A later version would keep the browser from reading it again."""
+    cluster = Cluster()
+    first = cluster.source.get_version()
+    cluster.cache.add_or_update_pod(make_pod("larger", requests={"cpu": "65"}))
+    times = chain(repeat(4.9, call_count), repeat(5.0))
+    monkeypatch.setattr(cluster.source, "_get_time", lambda: next(times))
+    page = cluster.client.get(path).text
+    assert text in page or f'data-version="{first}"' in page
+    monkeypatch.setattr(cluster.source, "_get_time", lambda: 5.0)
+    assert f'data-version="{first + 1}"' in cluster.client.get(path).text
