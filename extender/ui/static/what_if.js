@@ -137,14 +137,10 @@ async function showMaps() {
   }).observe(maps);
 }
 
-/** Leave empty fields out of the address, so that it is short enough to share. */
-function shortenAddress(event) {
-  for (const element of event.target.elements) element.disabled = "name" in element && element.name && !element.value;
-}
-
-document.getElementById("question").addEventListener("submit", shortenAddress);
-addEventListener("pageshow", () => {
-  for (const element of document.getElementById("question").elements) element.disabled = false;
+// Empty fields are left out of the address, so that it is short enough to share. The fields themselves stay as they are,
+// since the reader may stop a question that takes long.
+document.getElementById("question").addEventListener("formdata", ({ formData }) => {
+  for (const [name, value] of [...formData]) if (!value) formData.delete(name);
 });
 if (maps) await showMaps();
 document.documentElement.dataset.ready = "true";
