@@ -1,5 +1,6 @@
 // The page Cluster: reads the document of the cluster, draws the map, and handles pointer, keyboard and options.
 
+import { setStatus } from "./events.js";
 import {
   drawCells, drawMark, isMoveKey, layOut, makeHitTest, moveByKey, readColours, readJson, revealCell, showControls,
   showLegend,
@@ -19,6 +20,7 @@ const resource = document.getElementById("resource");
 const group = document.getElementById("group");
 const find = document.getElementById("find");
 const found = document.getElementById("found");
+const isLive = "live" in map.dataset;
 
 let cluster;
 let layout;
@@ -29,27 +31,26 @@ let current = -1;
 let timer = 0;
 const details = new Map();
 
-function addOption(select, value, text) {
-  const option = document.createElement("option");
-  option.value = value;
-  option.textContent = text;
-  select.append(option);
-}
-
-function addChoices() {
-  for (const { resource: name } of cluster.totals) addOption(resource, name, name);
-  for (const key of Object.keys(cluster.groups)) addOption(group, key, key);
-  addOption(group, "", "nothing");
-}
-
-function fillOptions() {
-  addChoices();
-  const query = new URLSearchParams(location.search);
-  for (const select of [resource, group]) {
-    const value = query.get(select.name);
-    if (value !== null && [...select.options].some((option) => option.value === value)) select.value = value;
+/** Fill a list of choices. The one in the address is chosen, also after a document that did not have it. */
+function fillChoices(select, choices) {
+  const old = [...select.options].map((option) => option.value);
+  const names = choices.map(([name]) => name);
+  if (old.length === names.length && old.every((name, index) => name === names[index])) return; // it may be open
+  const wanted = [new URLSearchParams(location.search).get(select.name), ...(old.length ? [select.value] : [])];
+  select.replaceChildren();
+  for (const [name, text] of choices) {
+    const option = document.createElement("option");
+    option.value = name;
+    option.textContent = text;
+    select.append(option);
   }
-  find.value = query.get("find") ?? "";
+  const value = wanted.find((name) => names.includes(name));
+  if (value !== undefined) select.value = value;
+}
+
+function showChoices() {
+  fillChoices(resource, cluster.totals.map(({ resource: name }) => [name, name]));
+  fillChoices(group, [...Object.keys(cluster.groups).map((key) => [key, key]), ["", "nothing"]]);
 }
 
 function updateAddress() {
@@ -66,7 +67,8 @@ function draw() {
   colours = readColours();
   const text = find.value.trim().toLowerCase();
   matches = text ? cluster.nodes.map((name) => name.includes(text)) : null;
-  found.textContent = matches ? `${matches.filter(Boolean).length} found` : "";
+  const count = matches ? `${matches.filter(Boolean).length} found` : "";
+  if (found.textContent !== count) found.textContent = count; // a screen reader reads equal text again
   const { nodes: names, unschedulable: cordoned } = cluster;
   drawCells(cells, layout, { names, use: cluster.use[resource.value] ?? [], cordoned, matches }, colours);
   drawMark(mark, layout, current, colours);
@@ -80,10 +82,15 @@ function formatUse(node) {
     .join(", ");
 }
 
-/** Show the use and the pods of a node. Equal text is not replaced, since a screen reader would read it again. */
-function showSelected(node) {
+/**
+ * Show the use and the pods of a node. Equal text is not replaced, and pods that come later are added, since a screen
+ * reader would read the whole text again.
+ */
+function showSelected(node, pods = details.get(cluster.nodes[node]) ?? []) {
+  const focused = selected.contains(document.activeElement);
   if (node < 0) {
     selected.replaceChildren();
+    if (focused) cells.focus({ preventScroll: true });
     return;
   }
   const name = cluster.nodes[node];
@@ -91,26 +98,33 @@ function showSelected(node) {
   link.href = `${PREFIX}/nodes/${encodeURIComponent(name)}`;
   link.textContent = name;
   const cordoned = cluster.unschedulable[node] ? ", cordoned" : "";
-  const pods = details.get(name);
   const text = `: ${formatUse(node)}; ${cluster.pods[node]} pods${cordoned}`;
-  const parts = [link, text, ...(pods?.length ? [document.createElement("br"), pods.join(", ")] : [])];
-  if (selected.textContent === parts.map((part) => part.textContent ?? part).join("")) return;
-  const focused = selected.contains(document.activeElement);
-  selected.replaceChildren(...parts);
+  const added = pods.length ? [document.createElement("br"), pods.join(", ")] : [];
+  if (selected.textContent === `${name}${text}${pods.join(", ")}`) return;
+  if (selected.textContent === `${name}${text}`) {
+    selected.append(...added);
+    return;
+  }
+  selected.replaceChildren(link, text, ...added);
   if (focused) link.focus({ preventScroll: true });
 }
 
-async function readPods(node, again = false) {
-  const name = cluster.nodes[node];
-  if (again || !details.has(name)) {
-    const entry = await readJson(`${PREFIX}/data/nodes/${encodeURIComponent(name)}`).catch(() => null);
-    if (entry === null) return; // the node may be gone
-    const { pods } = entry;
-    const names = pods.slice(0, MAX_PODS).map(({ pod }) => pod);
-    if (pods.length > MAX_PODS) names.push(`and ${pods.length - MAX_PODS} more`);
-    details.set(name, names);
+async function readPods(name) {
+  const shown = cluster;
+  let pods;
+  let failure = "";
+  try {
+    ({ pods } = await readJson(`${PREFIX}/data/nodes/${encodeURIComponent(name)}`));
+  } catch (error) {
+    failure = `The pods cannot be read: ${error.message}.`;
   }
-  if (current === node) showSelected(node);
+  if (shown !== cluster) return; // the answer is older than the map
+  if (failure) details.delete(name);
+  else {
+    const more = pods.length > MAX_PODS ? [`and ${pods.length - MAX_PODS} more`] : [];
+    details.set(name, [...pods.slice(0, MAX_PODS).map(({ pod }) => pod), ...more]);
+  }
+  if (cluster.nodes[current] === name) showSelected(current, failure ? [failure] : details.get(name));
 }
 
 function select(node) {
@@ -119,7 +133,8 @@ function select(node) {
   drawMark(mark, layout, node, colours);
   showSelected(node);
   clearTimeout(timer);
-  if (node >= 0) timer = setTimeout(() => void readPods(node), HOVER_DELAY);
+  const name = cluster.nodes[node];
+  if (node >= 0 && !details.has(name)) timer = setTimeout(() => void readPods(name), HOVER_DELAY);
 }
 
 function open(node) {
@@ -157,40 +172,40 @@ function listen() {
 }
 
 /** Show the newest state. The selected node stays selected, and the choices stay the same. */
-async function update(page) {
-  const newest = await readJson(`${PREFIX}/data/cluster`);
-  const name = cluster.nodes[current]; // the reader may have selected another node meanwhile
+function update(page, newest) {
+  const name = cluster.nodes[current]; // the reader may have selected another node while the document was read
   cluster = newest;
   replaceElement("summary", page);
   const pods = details.get(name);
   details.clear();
   if (pods) details.set(name, pods); // until they are read again
   current = cluster.nodes.indexOf(name);
-  const choices = [resource.value, group.value];
-  for (const select of [resource, group]) select.replaceChildren();
-  addChoices();
-  [resource, group].forEach((select, index) => {
-    if ([...select.options].some((option) => option.value === choices[index])) select.value = choices[index];
-  });
+  showChoices();
   draw();
   showSelected(current);
-  if (current >= 0) void readPods(current, true);
+  clearTimeout(timer);
+  if (current >= 0) void readPods(name);
 }
 
+const readCluster = (signal) => readJson(`${PREFIX}/data/cluster`, signal);
+
 async function start() {
+  if (isLive) setStatus("Connecting.");
   selected.textContent = "Reading the nodes.";
   try {
-    cluster = await readJson(`${PREFIX}/data/cluster`);
+    cluster = await readCluster();
   } catch (error) {
+    if (isLive) setStatus("Not live.");
     selected.textContent = `The nodes cannot be read: ${error.message}. Reload the page to try again.`;
     return;
   }
   selected.replaceChildren();
-  fillOptions();
+  showChoices();
+  find.value = new URLSearchParams(location.search).get("find") ?? "";
   showControls();
   draw();
   listen();
-  if ("live" in map.dataset) followChanges(update);
+  if (isLive) followChanges(update, readCluster);
   document.documentElement.dataset.ready = "true";
 }
 

@@ -6,12 +6,38 @@ const RETRY_MILLISECONDS = 10_000;
 const connection = document.getElementById("connection");
 const button = document.getElementById("pause");
 
+/** When the server made a page, in milliseconds since 1970; now if the page does not say it. */
+const getMadeAt = (page) => Date.parse(page.querySelector("[data-made-at]")?.dataset.madeAt ?? "") || Date.now();
+
+let lastCurrent = getMadeAt(document); // when the page last showed the newest state
+let clockError = Date.now() - lastCurrent; // of the browser, whose clock may be wrong by hours
 let failure = ""; // why the page does not show what it receives
+let paused = false;
 let showLive = () => {};
 
-export const formatTime = (time) => `${new Date(time).toISOString().slice(11, 19)} UTC`;
+export const getTime = () => Date.now() - clockError;
 
-function setStatus(text, isLost = false) {
+export const isPaused = () => paused;
+
+/** Set the clock by a page that the server has made now. */
+export function setClock(page) {
+  clockError = Date.now() - getMadeAt(page);
+}
+
+/** Remember that the page shows the state at `time`. */
+export function setCurrent(time) {
+  lastCurrent = time;
+}
+
+/** When the page last showed the newest state, with the date if that was another day. */
+export function formatLastCurrent() {
+  const [last, now] = [lastCurrent, getTime()].map((time) => new Date(time).toISOString());
+  const time = `${last.slice(11, 19)} UTC`;
+  return last.slice(0, 10) === now.slice(0, 10) ? time : `${last.slice(0, 10)} ${time}`;
+}
+
+/** Show a status of the connection. Equal text is not replaced, since a screen reader would read it again. */
+export function setStatus(text, isLost = false) {
   if (connection.textContent === text) return;
   connection.textContent = text;
   connection.classList.toggle("lost", isLost);
@@ -23,34 +49,40 @@ export function setFailure(text) {
   showLive();
 }
 
-/** Call `receive` with the text of each event of a stream, except while the page is paused. */
+/**
+ * Call `receive` with the text of each event of a stream, the time of its arrival, and whether it is the first one of a
+ * connection; except while the page is paused.
+ */
 export function followEvents(name, receive) {
-  let lastContact = performance.timeOrigin;
   let events = null;
   let timer = 0;
-  let paused = false;
   let received = null; // the newest event, also while the page is paused
+  const showNotLive = () => setStatus(`Not live, as of ${formatLastCurrent()}. Connecting again.`, true);
   showLive = () => {
     if (events?.readyState !== EventSource.OPEN) return;
     setStatus(failure || (paused ? "Paused." : "Live."), Boolean(failure));
   };
 
   function connect() {
+    const wasConnected = events !== null;
+    let isFirst = true;
     events?.close();
     clearTimeout(timer);
     if (document.hidden) return;
+    if (wasConnected) showNotLive();
     events = new EventSource(`${PREFIX}/events/${name}`);
     events.addEventListener("message", (event) => {
-      lastContact = Date.now();
+      received = [event.data, getTime()];
+      if (!paused) receive(...received, isFirst);
+      isFirst = false;
       showLive();
-      received = event.data;
-      if (!paused) receive(received);
       document.documentElement.dataset.live = "true";
     });
     events.addEventListener("error", () => {
+      isFirst = true;
       // A browser does not connect again by itself after a status such as 502 of a proxy whose server starts again.
       if (events.readyState === EventSource.CLOSED) timer = setTimeout(connect, RETRY_MILLISECONDS);
-      setStatus(`Not live, as of ${formatTime(lastContact)}. Connecting again.`, true);
+      showNotLive();
     });
   }
 
@@ -59,7 +91,7 @@ export function followEvents(name, receive) {
     paused = !paused;
     button.textContent = paused ? "Continue" : "Pause";
     showLive();
-    if (!paused && received) receive(received); // the next one may come later
+    if (!paused && received) receive(...received, false); // the next one may come later
   });
   document.addEventListener("visibilitychange", connect);
   setStatus("Connecting.");

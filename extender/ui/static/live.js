@@ -1,6 +1,6 @@
 // The pages Queue and Decisions: replaces their texts, rows and lines when the server sends a new document.
 
-import { followEvents } from "./events.js";
+import { followEvents, setCurrent } from "./events.js";
 
 const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
 
@@ -51,4 +51,7 @@ function show({ texts, rows, lines, problems }) {
   }
 }
 
-followEvents(location.pathname.split("/").pop(), (text) => show(JSON.parse(text)));
+followEvents(location.pathname.split("/").pop(), (text, time) => {
+  show(JSON.parse(text));
+  setCurrent(time);
+});

@@ -117,8 +117,8 @@ function chooseTextColour(background) {
 }
 
 /** Read a document of the server. The message of an error says why it cannot be read. */
-export async function readJson(address) {
-  const response = await fetch(address);
+export async function readJson(address, signal = null) {
+  const response = await fetch(address, { signal });
   if (!response.ok) throw new Error(`status ${response.status}`);
   try {
     return await response.json();

@@ -1,0 +1,116 @@
+"""Streams of events that a test sends to a page itself, and documents that a test changes."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from playwright.sync_api import Browser, Page, Route
+
+from tests.ui.live_scheduler import READER, LiveScheduler
+
+READER_OPTIONS: Final[dict[str, Any]] = {
+    "ignore_https_errors": True,
+    "extra_http_headers": {"Authorization": f"Bearer {READER}"},
+    "viewport": {"width": 1200, "height": 800},
+}
+
+_STREAMS: Final = """
+    window.streams = [];
+    window.EventSource = class extends EventTarget {
+        static CONNECTING = 0;
+        static OPEN = 1;
+        static CLOSED = 2;
+        constructor(address) {
+            super();
+            this.address = address;
+            this.readyState = 0;
+            window.streams.push(this);
+        }
+        close() {
+            this.readyState = 2;
+        }
+        send(data) {
+            this.readyState = 1;
+            this.dispatchEvent(new MessageEvent("message", { data: JSON.stringify(data) }));
+        }
+        fail() {
+            this.readyState = 0;
+            this.dispatchEvent(new Event("error"));
+        }
+    };
+    Object.defineProperty(document, "hidden", { get: () => Boolean(window.isHidden) });
+    window.setHidden = (isHidden) => {
+        window.isHidden = isHidden;
+        document.dispatchEvent(new Event("visibilitychange"));
+    };
+"""
+
+_SEND_VERSION: Final = """(step) => {
+    const version = Number(document.querySelector("[data-version]").dataset.version) + step;
+    window.streams.at(-1).send({ version });
+}"""
+
+COUNT_CHANGES: Final = """(id) => {
+    window.changeCount = 0;
+    const observer = new MutationObserver((changes) => { window.changeCount += changes.length; });
+    observer.observe(document.getElementById(id), { childList: true, subtree: true, characterData: true });
+}"""
+"""Counts in `changeCount` what a screen reader announces of an element with the role `status` or `alert`."""
+
+
+def open_with_streams(browser: Browser, scheduler: LiveScheduler, path: str = "") -> Page:
+    """Open a page in a new context. It gets only the events that the test sends, and is hidden if the test says it."""
+    page = browser.new_context(**READER_OPTIONS).new_page()
+    page.add_init_script(_STREAMS)
+    page.goto(scheduler.url + path)
+    page.wait_for_function("window.streams.length === 1")
+    return page
+
+
+def send_same(page: Page) -> None:
+    """Send the page the number of the change that it shows."""
+    page.evaluate(_SEND_VERSION, 0)
+
+
+def send_change(page: Page) -> None:
+    """Send the page the number of a later change, so that it reads itself again."""
+    page.evaluate(_SEND_VERSION, 1)
+
+
+def send(page: Page, document: dict[str, Any]) -> None:
+    """Send the page a document, as the streams of Queue and Decisions have it."""
+    page.evaluate("(document) => window.streams.at(-1).send(document)", document)
+
+
+def answer_with(page: Page, pattern: str, text: str) -> None:
+    """Answer the requests of the page for *pattern* with *text*: a page, or a document if it is JSON."""
+    content_type = "application/json" if text.startswith("{") else "text/html"
+    page.route(pattern, lambda route: route.fulfill(body=text, content_type=content_type))
+
+
+class HeldAnswers:
+    """The requests of a page that wait for an answer of the test."""
+
+    def __init__(self, page: Page, pattern: str) -> None:
+        """Hold the requests of *page* for *pattern* from now on."""
+        self._page, self._routes = page, list[Route]()
+        page.route(pattern, self._hold)
+
+    def _hold(self, route: Route) -> None:
+        self._routes.append(route)
+
+    def take(self) -> Route:
+        """Wait for the next request, and return it. `expect_request` may end before the page's handler has it."""
+        deadline = time.monotonic() + 30.0
+        while not self._routes:
+            assert time.monotonic() < deadline, "no request is held"
+            self._page.evaluate("0")  # Playwright calls the handler meanwhile
+        return self._routes.pop(0)
+
+
+def read_cluster(scheduler: LiveScheduler, change: Callable[[dict[str, Any]], object] = lambda _: None) -> str:
+    """Return the document of the page Cluster as JSON, after *change* has changed it."""
+    document: dict[str, Any] = json.loads(scheduler.get("data/cluster")[1])
+    change(document)
+    return json.dumps(document)
