@@ -1,12 +1,14 @@
 """The focus, the open details and the scrolled tables of a page that is updated, in a real browser."""
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.ui.live_scheduler import LiveScheduler, make_node, make_pod, run_live_scheduler
-from tests.ui.sent_events import COUNT_CHANGES, answer_with, open_with_streams, send_change
+from tests.ui.sent_events import COUNT_CHANGES, answer_with, open_with_streams, send, send_change
 
 
 @pytest.fixture(scope="module")
@@ -99,4 +101,47 @@ def test_the_title_has_the_number_of_pages_of_the_newest_version(browser: Browse
     expect(page).to_have_title("Waiting pods · extender")
     update_to(page, scheduler, "waiting", "<title>Waiting pods", "<title>Waiting pods, page 1 of 2")
     expect(page).to_have_title("Waiting pods, page 1 of 2 · extender")
+    page.context.close()
+
+
+def make_queue(**queues: list[tuple[str, str]]) -> dict[str, Any]:
+    """The document of the page Queue: for each queue the names of its pods with the times."""
+    rows = {
+        name: [
+            [{"text": f"default/{pod}", "kind": "pods"}, *({"text": text, "kind": ""} for text in ("0", "1", time, ""))]
+            for pod, time in queues.get(name, [])
+        ]
+        for name in ("active", "backoff", "unschedulable", "gated")
+    }
+    texts = {name: f"{len(pods)} pods" for name, pods in rows.items()}
+    return {"texts": {**texts, "in-flight": "0 pods"}, "rows": rows, "lines": {}, "problems": []}
+
+
+def test_the_rows_around_the_focus_are_updated(browser: Browser, scheduler: LiveScheduler) -> None:
+    page = open_with_streams(browser, scheduler, "queue")
+    send(page, make_queue(gated=[("a", "1 s"), ("b", "1 s"), ("c", "1 s")]))
+    link = page.get_by_role("link", name="default/b")
+    link.focus()
+    page.evaluate("window.kept = document.activeElement")
+    send(page, make_queue(gated=[("z", "9 s"), ("a", "2 s"), ("b", "2 s"), ("d", "1 s")]))
+    rows = page.locator("[data-rows=gated] tr")
+    expect(rows).to_have_text(
+        [re.compile(f"^{name}") for name in ("default/z.*9 s", "default/a.*2 s", "default/b.*2 s", "default/d")]
+    )
+    assert page.evaluate("window.kept === document.activeElement")
+    page.context.close()
+
+
+def test_a_row_with_the_focus_stays_and_says_that_its_pod_has_left(browser: Browser, scheduler: LiveScheduler) -> None:
+    page = open_with_streams(browser, scheduler, "queue")
+    send(page, make_queue(gated=[("a", "1 s"), ("b", "1 s")]))
+    page.get_by_role("link", name="default/b").focus()
+    send(page, make_queue(gated=[("a", "2 s"), ("c", "1 s")]))
+    rows = page.locator("[data-rows=gated] tr")
+    expect(rows).to_have_count(3)
+    expect(rows.nth(1)).to_have_text(re.compile("^default/b.*no longer in this table$"))
+    expect(page.get_by_role("link", name="default/b")).to_be_focused()
+    page.get_by_role("link", name="default/a").focus()
+    send(page, make_queue(gated=[("a", "3 s"), ("c", "2 s")]))
+    expect(rows).to_have_count(2)
     page.context.close()

@@ -24,9 +24,34 @@ function makeRow(cells) {
   return row;
 }
 
-// A row with the focus is not replaced, so that a reader with a keyboard can follow its link.
-function fillTable(body, rows) {
-  if (!body.contains(document.activeElement)) body.replaceChildren(...rows.map(makeRow));
+/** The newest row of what a row shows. An attempt never changes, and a pod of a queue is in the first cell. */
+function findRow(row, rows) {
+  const address = row.cells[0]?.querySelector("a")?.href;
+  const isSame = (other) => address !== undefined && other.cells[0]?.querySelector("a")?.href === address;
+  return rows.find((other) => other.textContent === row.textContent) ?? rows.find(isSame);
+}
+
+/** Fill a table. A row with the focus stays in the page, so that a reader with a keyboard can follow its link. */
+function fillTable(body, cells) {
+  const rows = cells.map(makeRow);
+  const oldRows = [...body.rows];
+  const kept = oldRows.find((row) => row.contains(document.activeElement));
+  if (!kept) {
+    body.replaceChildren(...rows);
+    return;
+  }
+  const newest = findRow(kept, rows);
+  if (newest) {
+    [...kept.cells].forEach((cell, index) => {
+      if (!cell.contains(document.activeElement)) cell.replaceChildren(...newest.cells[index].childNodes);
+    });
+  } else if (kept.cells[0].contains(document.activeElement)) {
+    kept.cells[kept.cells.length - 1].textContent = "no longer in this table";
+  }
+  const position = newest ? rows.indexOf(newest) : oldRows.indexOf(kept);
+  for (const row of oldRows) if (row !== kept) row.remove();
+  kept.before(...rows.slice(0, position));
+  kept.after(...rows.slice(newest ? position + 1 : position));
 }
 
 /** Show the problems of the process. Equal lines are not replaced, since a screen reader would read them again. */
