@@ -53,6 +53,7 @@ class Diagnosis:
         unrequested_count: the number of nodes that the caller did not want evaluated. Messages do not count them.
         extra_rejectors: the names of rejectors without an entry in `rejections`, such as extenders.
         unknown_nodes: the reasons of extenders for nodes that do not exist, by name. Messages count these nodes.
+        replaced_rejections: the rejections of nodes for which an extender then had another reason. Messages lack them.
         feasible_count: the number of feasible nodes.
     """
 
@@ -64,6 +65,7 @@ class Diagnosis:
     unrequested_count: int = 0
     extra_rejectors: frozenset[str] = frozenset()
     unknown_nodes: Mapping[str, str] = field(default_factory=dict)
+    replaced_rejections: tuple[NodeRejection, ...] = ()
     feasible_count: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,13 +77,18 @@ class Diagnosis:
         return self.error is None and self.feasible_count > 0
 
     @property
+    def all_rejections(self) -> tuple[NodeRejection, ...]:
+        """The rejections that plugins and extenders made, also those that others replaced."""
+        return (*self.rejections, *self.replaced_rejections)
+
+    @property
     def rejectors(self) -> frozenset[str]:
         """The plugins that rejected nodes or the pod, and whose events may make the pod schedulable.
 
         Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure, Scheduler.findNodesThatFitPod;
         pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreFilterPlugins (1.36).
         """
-        names = {rejection.plugin for rejection in self.rejections} | set(self.pre_filter_run.restricting_plugins)
+        names = {rejection.plugin for rejection in self.all_rejections} | set(self.pre_filter_run.restricting_plugins)
         if self.pre_filter_run.status is not None and self.pre_filter_run.status.plugin:
             names.add(self.pre_filter_run.status.plugin)
         return frozenset(names) | self.extra_rejectors
@@ -92,7 +99,7 @@ class Diagnosis:
 
         Source: pkg/scheduler/framework/types.go, Diagnosis.AddPluginStatus (1.36).
         """
-        names = {rejection.plugin for rejection in self.rejections if rejection.reason.code is Code.PENDING}
+        names = {rejection.plugin for rejection in self.all_rejections if rejection.reason.code is Code.PENDING}
         status = self.pre_filter_run.status
         return frozenset(names if status is None or status.code is not Code.PENDING else (*names, status.plugin))
 

@@ -63,7 +63,7 @@ def _run_plugins(pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: Pl
     node_names: frozenset[str] | None = None
     rejection: Status | None = None
 
-    def finish(status: Status | None, *, last_plugin: Any = None, discard_node_names: bool = False) -> PreFilterRun:
+    def finish(status: Status | None, *, last_plugin: Any = None, discard_nodes: bool = False) -> PreFilterRun:
         # `cycle_state` has all cached states from the start. Remove those of plugins after the one that ended the run.
         for later_plugin in () if last_plugin is None else cache.get_plugins_after(last_plugin):
             cycle_state.pop(later_plugin.name, None)
@@ -71,8 +71,8 @@ def _run_plugins(pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: Pl
         runner.observe_extension_point(profile.scheduler_name, "PreFilter", status, start_time)
         return PreFilterRun(
             status,
-            None if discard_node_names else node_names,
-            tuple(sorted(restricting_plugins)),
+            None if discard_nodes else node_names,
+            () if discard_nodes else tuple(sorted(restricting_plugins)),
             cycle_state,
             frozenset(skipped_plugins),
         )
@@ -82,7 +82,7 @@ def _run_plugins(pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: Pl
             result = runner.pre_filter(plugin, pod, snapshot)
             cache.record(runner, plugin, pod, "PreFilter", result)
         except PluginError as error:
-            return finish(error.status, last_plugin=plugin, discard_node_names=True)
+            return finish(error.status, last_plugin=plugin, discard_nodes=True)
         cycle_state[plugin.name] = result.state
         if result.skip:
             skipped_plugins.add(plugin.name)
@@ -94,7 +94,7 @@ def _run_plugins(pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: Pl
                 continue
             if not status.is_rejected:
                 status = PluginError(plugin.name, "PreFilter", status.message).status
-            return finish(status, last_plugin=plugin, discard_node_names=True)
+            return finish(status, last_plugin=plugin, discard_nodes=True)
         if result.node_names is not None:
             restricting_plugins.add(plugin.name)
             node_names = result.node_names if node_names is None else node_names & result.node_names

@@ -138,33 +138,47 @@ def _find_nodes_that_pass_plugins(inputs: CycleInputs, *, ignore_nomination: boo
     nominated_name = "" if ignore_nomination else pod.pod.status.nominated_node_name
     is_requested = inputs.only_nodes is None or nominated_name in inputs.only_nodes
     row = snapshot.row(nominated_name) if is_requested else None
-    if row is not None and diagnosis.feasible[row]:  # errors of other nodes do not matter
-        return replace(diagnosis.restrict_to(make_mask([row], diagnosis.node_count)), error=None), 1
-    if row is not None and (inputs.has_extenders or not diagnosis.has_feasible_node):
-        diagnosis = _add_nominated_node(inputs, diagnosis, row)
+    if row is not None:
+        nominated = _evaluate_nominated_node(inputs, diagnosis, nominated_name)
+        if nominated.feasible[row]:  # errors of other nodes do not matter
+            return replace(nominated.restrict_to(make_mask([row], diagnosis.node_count)), error=None), 1
+        if inputs.has_extenders or not diagnosis.has_feasible_node:
+            diagnosis = _add_nominated_node(diagnosis, nominated, row)
     if profile.percentage_of_nodes_to_score and diagnosis.node_count and diagnosis.pre_filter_run.status is None:
         return _sample_nodes(inputs, diagnosis, row)
     return diagnosis, diagnosis.node_count - diagnosis.unrequested_count
 
 
-def _add_nominated_node(inputs: CycleInputs, diagnosis: Diagnosis, row: int) -> Diagnosis:
-    """Return *diagnosis* with the rejection of the nominated node, if PreFilter restricts the nodes.
+def _evaluate_nominated_node(inputs: CycleInputs, diagnosis: Diagnosis, name: str) -> Diagnosis:
+    """Return *diagnosis*, or one of only the nominated node *name* if PreFilter excluded that node.
 
-    kube-scheduler evaluates the nominated node first, also if PreFilter excluded it. The reason of the excluded nodes
-    then names the plugins that reject it.
+    kube-scheduler evaluates the nominated node first. It selects the node if Filter passes, whatever PreFilter says.
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod, Scheduler.evaluateNominatedNode (1.36).
     """
-    run, name = diagnosis.pre_filter_run, inputs.snapshot.names[row]
+    run = diagnosis.pre_filter_run
+    if run.status is not None or run.node_names is None or name in run.node_names:
+        return diagnosis
+    pod, snapshot, profile, runtime = inputs.pod, inputs.snapshot, inputs.profile, inputs.runtime
+    own_run = replace(run, node_names=frozenset({name}))
+    check_all = profile.check_all_filters
+    results = run_filters_with_nominated_pods(pod, snapshot, profile, runtime, own_run, all_filters=check_all)
+    return build_diagnosis(results, snapshot, own_run, with_rejections=True)
+
+
+def _add_nominated_node(diagnosis: Diagnosis, nominated: Diagnosis, row: int) -> Diagnosis:
+    """Return *diagnosis* with the rejection of the nominated node in *row*, if PreFilter restricts the nodes.
+
+    The reason of the excluded nodes then names the plugins that reject it. *nominated* has its rejection.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod, Scheduler.evaluateNominatedNode (1.36).
+    """
+    run = diagnosis.pre_filter_run
     if not run.restricting_plugins or run.node_names is None or run.status is not None:
         return diagnosis
     rejections = diagnosis.rejections
-    if name not in run.node_names:
-        pod, snapshot, profile, runtime = inputs.pod, inputs.snapshot, inputs.profile, inputs.runtime
-        own_run = replace(run, node_names=frozenset({name}))
-        check_all = profile.check_all_filters
-        results = run_filters_with_nominated_pods(pod, snapshot, profile, runtime, own_run, all_filters=check_all)
-        rejections += build_diagnosis(results, snapshot, own_run, with_rejections=True).rejections
+    if nominated is not diagnosis:
+        rejections += nominated.rejections
     rejectors = {rejection.plugin for rejection in rejections if rejection.nodes[row]}
     plugins = tuple(sorted({*run.restricting_plugins, *rejectors}))
     return replace(diagnosis, rejections=rejections, pre_filter_run=replace(run, restricting_plugins=plugins))

@@ -143,6 +143,7 @@ class _ProfileBuilder:
         enabled_plugins = {plugin.name for plugin_set in plugin_sets for plugin in plugin_set.enabled}
         for name, plugin in self.registry.items():
             if name not in enabled_plugins and name not in self.profile.plugin_config:
+                self._check_missing_args(name)
                 continue
             raw = dict(self.profile.plugin_config.get(name, {}))
             path = self.profile.args_paths.get(name, f"{self.profile.path}.pluginConfig[{name}].args")
@@ -155,6 +156,15 @@ class _ProfileBuilder:
             options = self._decode(name, options_type, raw, path)
             if name in enabled_plugins:
                 self.options[name] = options
+
+    def _check_missing_args(self, name: str) -> None:
+        """Add an error if extenders change the arguments of the plugin, which the profile does not have.
+
+        Source: pkg/scheduler/scheduler.go, buildExtenders (1.36).
+        """
+        if name == "NodeResourcesFit" and self._list_resources_ignored_by_scheduler():
+            path = f"{self.profile.path}.pluginConfig"
+            self.errors.append(FieldError(path, "can't find NodeResourcesFitArgs in plugin config"))
 
     def _decode(self, name: str, options_type: type[msgspec.Struct], raw: dict[str, Any], path: str) -> Any:
         if name == "NodeResourcesFit" and (ignored_resources := self._list_resources_ignored_by_scheduler()):

@@ -52,10 +52,11 @@ class VictimSelection:
     errors: tuple[str, ...]
     _order: "_ReprieveOrder"
     _evicted: BoolArray
+    _violating: BoolArray
 
     def make_candidate(self, index: int) -> Candidate:
         """Return the candidate at position *index*, where `is_candidate` is true."""
-        victims = self._order.get_pods_on_row(index, self._evicted)
+        victims = self._order.get_pods_on_row(index, self._evicted, self._violating)
         return Candidate(self.node_names[index], victims, int(self.num_pdb_violations[index]))
 
     def iter_candidates(self) -> Iterator[Candidate | None]:
@@ -108,7 +109,7 @@ def select_victims(
     num_pdb_violations = order.count_by_row(evicted_mask & violating)
     is_candidate &= ~without_victims
     return VictimSelection(
-        node_names, is_candidate, num_pdb_violations, reason_counts, tuple(errors), order, evicted_mask
+        node_names, is_candidate, num_pdb_violations, reason_counts, tuple(errors), order, evicted_mask, violating
     )
 
 
@@ -117,6 +118,7 @@ class _ReprieveOrder:
 
     Attributes:
         rows: the rows of the evaluated nodes.
+        release: the emulated release.
         batch: the pods, grouped by row, the most important first.
         positions: the position in `rows` of each pod's row, ascending, int64.
         counts: the number of pods on each row.
@@ -124,10 +126,10 @@ class _ReprieveOrder:
         empty_row_count: the number of rows without pods.
     """
 
-    __slots__ = ("batch", "counts", "empty_row_count", "positions", "rows", "start_offsets")
+    __slots__ = ("batch", "counts", "empty_row_count", "positions", "release", "rows", "start_offsets")
 
     def __init__(self, rows: IntArray, potential_victims: PodBatch, release: Release) -> None:
-        self.rows = rows
+        self.rows, self.release = rows, release
         position_of_row: IntArray = np.zeros(int(rows.max(initial=0)) + 1, dtype=np.int64)
         position_of_row[rows] = np.arange(len(rows))
         positions = position_of_row[potential_victims.rows]
@@ -163,8 +165,18 @@ class _ReprieveOrder:
         """Return the number of pods in *mask* on each row: int64."""
         return np.bincount(self.positions[mask], minlength=len(self.rows))
 
-    def get_pods_on_row(self, index: int, mask: BoolArray) -> tuple[AssignedPodInfo, ...]:
-        """Return the pods in *mask* on the row at position *index*, the most important first."""
+    def get_pods_on_row(self, index: int, mask: BoolArray, violating: BoolArray) -> tuple[AssignedPodInfo, ...]:
+        """Return the pods in *mask* on the row at position *index*, the most important first.
+
+        If only some of the pods on the row are in the mask *violating*, these precede the other equally important pods
+        on a node with up to 12 victims, because kube-scheduler sorts the victims again.
+        """
         first_index = int(self.start_offsets[index])
         row_slice = slice(first_index, first_index + int(self.counts[index]))
-        return tuple(compress(self.batch.pods[row_slice], mask[row_slice].tolist()))
+        violating_on_row = violating[row_slice]
+        if not violating_on_row.any() or violating_on_row.all():
+            return tuple(compress(self.batch.pods[row_slice], mask[row_slice].tolist()))
+        indices = first_index + np.flatnonzero(mask[row_slice])
+        batch = self.batch.select(indices[np.argsort(~violating[indices], kind="stable")])
+        order = order_by_importance(batch, np.zeros(len(batch), dtype=np.int64), self.release)
+        return tuple([batch.pods[position] for position in order.tolist()])

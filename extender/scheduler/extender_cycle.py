@@ -277,16 +277,21 @@ def apply_filter_result(diagnosis: Diagnosis, result: ExtenderFilterResult, snap
         nodes = make_mask(rows, diagnosis.node_count)
         nodes_with_reason |= nodes
         new_rejections.append(NodeRejection(EXTENDER_NAME, reason, nodes))
-    earlier_rejections = [
-        replace(rejection, nodes=rejection.nodes & ~nodes_with_reason) for rejection in diagnosis.rejections
-    ]
-    rejections = (*(rejection for rejection in earlier_rejections if rejection.nodes.any()), *new_rejections)
+    others = _restrict_rejections(diagnosis.rejections, ~nodes_with_reason)
+    replaced = _restrict_rejections(diagnosis.rejections, nodes_with_reason)
     excludes_nodes = int(passed_mask.sum()) != diagnosis.feasible_count
     extra_rejectors = diagnosis.extra_rejectors | {EXTENDER_NAME} if excludes_nodes else diagnosis.extra_rejectors
     return replace(
         diagnosis,
         feasible=passed_mask,
-        rejections=rejections,
+        rejections=(*others, *new_rejections),
         extra_rejectors=extra_rejectors,
         unknown_nodes=unknown_nodes,
+        replaced_rejections=(*diagnosis.replaced_rejections, *replaced),
     )
+
+
+def _restrict_rejections(rejections: Sequence[NodeRejection], mask: BoolArray) -> list[NodeRejection]:
+    """Return the *rejections* of the nodes in *mask* (bool, shape (number of nodes,)), without empty ones."""
+    restricted = (replace(rejection, nodes=rejection.nodes & mask) for rejection in rejections)
+    return [rejection for rejection in restricted if rejection.nodes.any()]

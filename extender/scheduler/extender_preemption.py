@@ -55,7 +55,8 @@ async def call_extenders(
         try:
             offered_victims = {
                 candidate.node_name: NodeVictims(
-                    [victim.pod_with_node_name for victim in candidate.victims], candidate.num_pdb_violations
+                    [victim.pod_with_node_name for victim in _list_unique_victims(candidate)],
+                    candidate.num_pdb_violations,
                 )
                 for candidate in candidates
             }
@@ -79,7 +80,16 @@ async def call_extenders(
     status = result.status
     if status.reasons:  # the message of the plugin names the node and the number of victims
         status = replace(status, reasons=(f"{_PREFIX}{describe_placement(new_plan.best_candidate)}",))
-    return PostFilterResult(status, new_plan.best_candidate.node_name, new_plan)
+    best_candidate = replace(new_plan.best_candidate, victims=_list_unique_victims(new_plan.best_candidate))
+    return PostFilterResult(status, best_candidate.node_name, replace(new_plan, best_candidate=best_candidate))
+
+
+def _list_unique_victims(candidate: Candidate) -> tuple[AssignedPodInfo, ...]:
+    """Return each victim once. A victim that an extender repeats counts repeatedly only when a node is selected.
+
+    The next extender gets whole pods, so that half a million repetitions would fill the memory.
+    """
+    return tuple({victim.uid: victim for victim in candidate.victims}.values())
 
 
 def convert_to_candidate(extender: str, node: str, victims: MetaVictims, snapshot: Snapshot) -> Candidate:
@@ -94,11 +104,11 @@ def convert_to_candidate(extender: str, node: str, victims: MetaVictims, snapsho
         raise ExtenderError(f'nodeinfo not found for node name "{node}"')
     pods_by_uid: Mapping[str, AssignedPodInfo] = {pod.pod.metadata.uid: pod for pod in snapshot.pods_on(node).values()}
     victim_pods: list[AssignedPodInfo] = []
-    for uid in dict.fromkeys(victim.uid for victim in victims.pods):  # each victim is evicted once
-        pod = pods_by_uid.get(uid)
+    for victim in victims.pods:
+        pod = pods_by_uid.get(victim.uid)
         if pod is None:
             raise ExtenderError(
-                f"extender: {extender} claims to preempt pod (UID: &{{{uid}}}) on node: {node}, "
+                f"extender: {extender} claims to preempt pod (UID: &{{{victim.uid}}}) on node: {node}, "
                 "but the pod is not found on that node"
             )
         victim_pods.append(pod)

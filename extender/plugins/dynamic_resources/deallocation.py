@@ -72,7 +72,7 @@ def _release_pod_claim(state_data: StateData, unavailable_nodes: BoolArray) -> P
 def find_unavailable_nodes(diagnosis: Diagnosis) -> BoolArray:
     """Return the nodes that the plugin rejected for unavailable claims: bool, by row."""
     unavailable_nodes = np.zeros(diagnosis.node_count, dtype=np.bool_)
-    for rejection in diagnosis.rejections:
+    for rejection in diagnosis.all_rejections:
         if rejection.plugin == _PLUGIN_NAME and rejection.reason == UNAVAILABLE:
             unavailable_nodes |= rejection.nodes
     return unavailable_nodes

@@ -137,6 +137,15 @@ def test_node_names_are_unknown_after_a_plugin_ended_the_run() -> None:
     assert diagnosis.pre_filter_run.node_names is None
 
 
+def test_plugins_that_leave_some_nodes_are_no_rejectors_after_a_plugin_ended_the_run() -> None:
+    """Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreFilterPlugins (1.36)."""
+    diagnosis, _ = diagnose(
+        FakePreFilter("A", PreFilterResult(node_names=frozenset(("a",)))),
+        FakePreFilter("B", PreFilterResult(Status(Code.UNRESOLVABLE, ("no",)))),
+    )
+    assert diagnosis.rejectors == {"B"}
+
+
 def test_filter_of_a_skipped_plugin_does_not_run() -> None:
     skipping = FakePreFilter("Skipping", PreFilterResult(skip=True))
 

@@ -86,6 +86,22 @@ def test_the_nominated_node_is_selected_without_scoring_if_it_fits(plugins: Any,
     assert decision.suggested_host == node
 
 
+@pytest.mark.parametrize(
+    ("rejected", "node"), [("", "a"), ("a", "b")], ids=["it passes Filter", "it does not pass Filter"]
+)
+def test_the_nominated_node_may_be_one_that_pre_filter_excludes(rejected: str, node: str) -> None:
+    """Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36)."""
+    snapshot = make_cluster(*map(make_node, "abc")).snapshot()
+    picky = FakePreFilter("Picky", PreFilterResult(node_names=frozenset("b")))
+    profile = make_profile(picky, RejectingFilter("R", rejected))
+    pod = make_pod(status={"nominatedNodeName": "a"})
+
+    decision = schedule_pod(snapshot.make_pod_info(pod), snapshot, profile, PluginRuntime(), Random(1), NodeSampler())
+
+    assert isinstance(decision, ScheduleResult)
+    assert decision.suggested_host == node
+
+
 def test_without_nodes_post_filter_does_not_run() -> None:
     """Source: pkg/scheduler/schedule_one.go, Scheduler.schedulingAlgorithm (1.36)."""
     post_filter = FakePostFilter("H", Code.SUCCESS)

@@ -57,6 +57,30 @@ def test_the_removed_volume_limits_are_rejected_at_filter_as_in_kube_scheduler(n
     assert str(caught.value) == f'profiles[0].plugins.filter.enabled[0]: Invalid value: "{name}": {reason}'
 
 
+def test_a_profile_without_arguments_that_extenders_change_is_rejected_as_in_kube_scheduler() -> None:
+    """Source: pkg/scheduler/scheduler.go, buildExtenders (1.36)."""
+    without_fit = {"plugins": {"multiPoint": {"disabled": [{"name": "NodeResourcesFit"}]}}}
+    document: dict[str, Any] = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{**without_fit, "pluginConfig": [{"name": "NodeResourcesFit", "args": {}}]}],
+        "extenders": [
+            {
+                "urlPrefix": "http://e",
+                "filterVerb": "filter",
+                "managedResources": [{"name": "example.com/a", "ignoredByScheduler": True}],
+            }
+        ],
+    }
+    assert wiring.build_setup_from_document(document, "f").warnings
+    document["profiles"] = [without_fit]
+    with pytest.raises(ConfigError) as caught:
+        wiring.build_setup_from_document(document, "f")
+    assert str(caught.value) == "profiles[0].pluginConfig: can't find NodeResourcesFitArgs in plugin config"
+    document["extenders"][0]["managedResources"] = [{"name": "example.com/a"}]
+    assert wiring.build_setup_from_document(document, "f").profiles
+
+
 def test_the_other_removed_plugins_can_be_enabled_at_their_extension_points() -> None:
     profile = build(filter=enabled(*CONDITION_CHECKS, "NodeLabel"), score=enabled(*SCORES)).first_profile
     assert [plugin.name for plugin in profile.filter_plugins][-5:] == [*CONDITION_CHECKS, "NodeLabel"]

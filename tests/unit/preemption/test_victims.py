@@ -56,6 +56,22 @@ def test_victims_are_listed_with_the_most_important_first() -> None:
     assert victim_names(search_candidates(state, make_preemptor(cpu="3"))) == {"n": ["a", "b", "c"]}
 
 
+def test_of_equally_important_victims_those_that_a_budget_protects_are_first() -> None:
+    """Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
+    DefaultPreemption.SelectVictimsOnNode (1.36).
+    """
+    state = make_cluster(
+        make_small_node("n", cpu="4"),
+        make_victim("a", "n", priority=1),
+        make_victim("b", "n", priority=2),
+        make_victim("c", "n", priority=1, labels={"app": "web"}),
+        make_victim("d", "n", priority=1),
+        make_budget(0, {"app": "web"}),
+    )
+
+    assert victim_names(search_candidates(state, make_preemptor(cpu="4"))) == {"n": ["b", "c", "a", "d"]}
+
+
 def test_a_small_pod_may_be_reprieved_after_a_more_important_large_one_was_not() -> None:
     state = make_cluster(
         make_small_node("n", cpu="3"),

@@ -88,6 +88,14 @@ def test_a_victim_that_an_extender_names_often_is_evicted_once() -> None:
     assert sorted(deleted(harness)) == ["low", "tiny"]
 
 
+def test_a_victim_that_an_extender_repeats_counts_in_the_message_and_for_the_selection() -> None:
+    """Source: pkg/scheduler/extender.go, HTTPExtender.convertToVictims (1.36)."""
+    harness, _ = preempt_with_extenders([PREEMPT], victims(n1=["low", "low"]))
+    assert deleted(harness) == ["low"]
+    message = "preemption: found a potential placement for pod on node n1, preempting 2 victims"
+    assert failures(harness) == [f"{NO_ROOM} {message}"]
+
+
 def test_the_extender_may_change_the_victims() -> None:
     """Source: pkg/scheduler/extender.go, HTTPExtender.convertPodUIDToPod (1.36)."""
     harness, _ = preempt_with_extenders([PREEMPT], victims(n1=["low", "tiny"]))
