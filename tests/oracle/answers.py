@@ -23,18 +23,20 @@ from extender.cycle.explain_pod import explain_pod
 from extender.cycle.pod_group.hierarchy import find_root_key, list_keys_of_tree
 from extender.framework.profiles import Profile
 from tests.oracle.bindings import ask_bindings, normalize_bindings, uses_claims
+from tests.oracle.cycles import ask_cycles
 from tests.oracle.hints import ask_hints
 from tests.parity import golden
 
 Answers = dict[str, Any]
 """The results by `namespace/name`: of pods in `pods`, of pod groups in `podGroups`; for each change in `events`.
 
-In `bindings` are the writes of PreBind by pod and node; recorded results have none.
+In `bindings` are the writes of PreBind by pod and node; recorded results have none. For a scenario with `cycles`, only
+`cycles` has results: the outcomes of whole scheduling cycles by pod.
 """
 
 _SKIP: Final = "QueueSkip;"
 _DOMAIN_ERROR: Final = re.compile(r"(cannot determine domain for already scheduled pods: ).*")
-_ERROR_IN_PREEMPTION: Final = re.compile(r'preemption: \[?running ".*')
+_ERROR_IN_PREEMPTION: Final = re.compile(r'preemption: (\[?running "|\[expected at least one victim).*', re.DOTALL)
 
 
 class OracleError(Exception):
@@ -75,7 +77,8 @@ class Oracle:
         answer = json.loads(line)
         if "error" in answer:
             raise OracleError(answer["error"])
-        return {"podGroups": {}, "events": [], "bindings": {}, **answer}
+        pods = answer.pop("pods") or {}
+        return {"pods": pods, "podGroups": {}, "events": [], "bindings": {}, **answer}
 
     def ask(self, scenario: dict[str, Any]) -> Answers:
         """Return the answer to a scenario.
@@ -125,6 +128,10 @@ def ask_extender(scenario: dict[str, Any], version: str) -> Answers:
     gates = parse_gates_of_release([version], [f"{name}={on}" for name, on in scenario.get("featureGates", {}).items()])
     recording = parse_recording(json.dumps(scenario).encode(), "scenario")
     setup = load_setup_for_recording("", recording, gates)
+    if "cycles" in scenario:
+        scripts = scenario["cycles"]["extenders"]
+        cycles = ask_cycles(scripts, setup, load_cache(recording, setup.gates, setup.profiles), _FirstOfTies())
+        return {"pods": {}, "podGroups": {}, "events": [], "bindings": {}, "cycles": cycles}
     profile, runtime = setup.first_profile, wiring.make_runtime()
     cache = load_cache(recording, setup.gates, (profile.scheduler_name,))
     nominate_pending_pods(cache, profile, runtime)
@@ -224,6 +231,7 @@ def find_answer_differences(want: Answers, got: Answers) -> list[str]:
         *golden.find_differences(_normalize(want["pods"]), _normalize(got["pods"])),
         *golden.find_differences(want_groups, got_groups),
         *golden.find_differences(want_events, got_events),
+        *golden.find_differences(_normalize(want.get("cycles", {})), _normalize(got.get("cycles", {}))),
     ]
     if "bindings" in want:
         want_bindings, got_bindings = (normalize_bindings(answers["bindings"]) for answers in (want, got))

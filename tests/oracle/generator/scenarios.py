@@ -7,6 +7,7 @@ from typing import Any, Final
 from tests.oracle.generator.builder import ClusterBuilder
 from tests.oracle.generator.composite_pod_groups import add_composite_pod_groups
 from tests.oracle.generator.configuration import make_configuration
+from tests.oracle.generator.cycles import add_cycles
 from tests.oracle.generator.device_gates import add_gated_device_fields
 from tests.oracle.generator.devices import add_devices
 from tests.oracle.generator.events import make_events
@@ -90,6 +91,9 @@ _PENDING_PODS: Final = {"compositegroups": (7, 16)}
 _CHANGES: Final = 0.4
 """The probability of changes, for which the queueing hints are compared."""
 
+_CYCLES: Final = 0.2
+"""The probability of whole scheduling cycles, with several profiles and with HTTP extenders."""
+
 _CHOICES: Final = ("rare", "unusual", "states", "start times")
 """What has a source of choices of its own."""
 
@@ -145,6 +149,13 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
     _add_extended_resources(scenario, ClusterBuilder(Random(f"{seed}/{number}/extended resources")), scheduler)
     if rare.random() < _CHANGES:
         scenario["events"] = make_events(ClusterBuilder(rare), builder.items, version)
+    return _add_cycles(scenario, ClusterBuilder(Random(f"{seed}/{number}/cycles")), scheduler)
+
+
+def _add_cycles(scenario: dict[str, Any], builder: ClusterBuilder, scheduler: str) -> dict[str, Any]:
+    """Add whole scheduling cycles to some scenarios without pod groups; return the scenario."""
+    if scenario["metadata"]["category"] not in GROUP_CATEGORIES and builder.chance(_CYCLES):
+        add_cycles(builder, scenario, scheduler)
     return scenario
 
 

@@ -105,14 +105,27 @@ type EventAnswer struct {
 	Hints  map[string]map[string]map[string]string `json:"hints"`
 }
 
+// CycleAnswer is the outcome of the scheduling cycle of one pod: its node, or the message of its failure, the plugins that
+// reject it, and the node for which it is nominated: null if its nomination stays. Victims are the pods that the cycle
+// deletes. A held pod is not in the queue.
+type CycleAnswer struct {
+	Held          bool     `json:"held"`
+	Node          string   `json:"node"`
+	Message       *string  `json:"message"`
+	Rejectors     []string `json:"rejectors"`
+	NominatedNode *string  `json:"nominatedNode"`
+	Victims       []string `json:"victims"`
+}
+
 // Answer has the answers of all pending pods by namespace and name. With the feature gate GenericWorkload, those of
 // groups are in PodGroups. Events has an answer for each change in `events` of the scenario, and Bindings has what PreBind
-// writes for a pod on a node.
+// writes for a pod on a node. A scenario with `cycles` has only Cycles.
 type Answer struct {
 	Pods      map[string]*PodAnswer                `json:"pods"`
 	PodGroups map[string]*GroupAnswer              `json:"podGroups,omitempty"`
 	Events    []EventAnswer                        `json:"events,omitempty"`
 	Bindings  map[string]map[string]*BindingAnswer `json:"bindings,omitempty"`
+	Cycles    map[string]*CycleAnswer              `json:"cycles,omitempty"`
 }
 
 func newPodAnswer() *PodAnswer {

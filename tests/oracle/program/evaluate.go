@@ -13,7 +13,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// answerScenario evaluates every pending pod and every pending pod group of a scenario alone.
+// answerScenario evaluates every pending pod and every pending pod group of a scenario alone. For a scenario with cycles,
+// it only runs these.
 func answerScenario(document []byte) (*Answer, error) {
 	restore, err := setFeatureGates(document)
 	if err != nil {
@@ -25,6 +26,9 @@ func answerScenario(document []byte) (*Answer, error) {
 		return nil, err
 	}
 	answer := &Answer{}
+	if answer.Cycles, err = answerCycles(s, document); err != nil || answer.Cycles != nil {
+		return answer, err
+	}
 	if utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) {
 		if answer.PodGroups, err = answerGroups(s); err != nil {
 			return nil, err

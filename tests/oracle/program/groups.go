@@ -21,13 +21,13 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// groupScheduler is a complete scheduler that has seen all objects of a scenario. It runs one cycle, for one pod group,
-// and starts no binding.
+// groupScheduler is a complete scheduler that has seen all objects of a scenario. It runs one cycle, for one pod or one
+// pod group, and starts no binding.
 type groupScheduler struct {
 	*scheduler.Scheduler
 	mutex    sync.Mutex
 	ended    bool
-	failures map[string]memberFailure
+	failures map[string]podFailure
 	victims  []string
 	// conditions are the conditions that the cycle adds to pod groups, by namespace and name.
 	conditions map[string]*groupCondition
@@ -48,9 +48,17 @@ func (r groupRoot) String() string {
 	return key
 }
 
-// memberFailure is what the failure handler gets for a member.
-type memberFailure struct {
-	message, nominatedNode string
+// podFailure is what the failure handler gets for a pod.
+type podFailure struct {
+	status     *fwk.Status
+	nominating *fwk.NominatingInfo
+}
+
+func (f podFailure) nominatedNode() string {
+	if f.nominating == nil {
+		return ""
+	}
+	return f.nominating.NominatedNodeName
 }
 
 type groupCondition struct {
@@ -124,8 +132,9 @@ func answerGroup(ctx context.Context, s *scenario, root groupRoot, pods []*v1.Po
 	for _, pod := range pods {
 		member := answer.Members[podKey(pod)]
 		if failure, ok := g.failures[podKey(pod)]; ok {
-			member.Message = &failure.message
-			member.Node = failure.nominatedNode
+			message := failure.status.Message()
+			member.Message = &message
+			member.Node = failure.nominatedNode()
 		} else if assumed, err := g.Cache.GetPod(pod); err == nil && !isHeld[podKey(pod)] {
 			member.Node = assumed.Spec.NodeName
 		}
@@ -136,12 +145,14 @@ func answerGroup(ctx context.Context, s *scenario, root groupRoot, pods []*v1.Po
 // newGroupScheduler makes a scheduler as kube-scheduler does. Its choices between equal nodes, placements and candidates
 // for preemption are not random: it takes the first one.
 func newGroupScheduler(ctx context.Context, s *scenario) (*groupScheduler, error) {
-	g := &groupScheduler{failures: map[string]memberFailure{}, conditions: map[string]*groupCondition{}}
+	g := &groupScheduler{failures: map[string]podFailure{}, conditions: map[string]*groupCondition{}}
 	client := g.newClient()
 	factory := newStaticFactory(client, s.objects)
 	recorder := func(string) events.EventRecorderLogger { return &events.FakeRecorder{} }
+	profiles, extenders := withFirstOfTies(s)
 	sched, err := scheduler.New(ctx, client, factory, nil, recorder,
-		scheduler.WithProfiles(withFirstOfTies(s.profile)),
+		scheduler.WithProfiles(profiles...),
+		scheduler.WithExtenders(extenders...),
 		scheduler.WithFrameworkOutOfTreeRegistry(tieBreakers),
 		scheduler.WithClock(clocktesting.NewFakeClock(time.Unix(0, 0))),
 		scheduler.WithParallelism(1),
@@ -151,12 +162,14 @@ func newGroupScheduler(ctx context.Context, s *scenario) (*groupScheduler, error
 	}
 	g.Scheduler = sched
 	sched.FailureHandler = g.recordFailure
-	for _, plugin := range sched.Profiles[s.profile.SchedulerName].PreEnqueuePlugins() {
-		if preemption, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
-			preemption.Evaluator.Interface = firstCandidate{preemption}
+	for name, profile := range sched.Profiles {
+		for _, plugin := range profile.PreEnqueuePlugins() {
+			if preemption, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
+				preemption.Evaluator.Interface = firstCandidate{preemption}
+			}
 		}
+		sched.Profiles[name] = withSortedAssignments(profile)
 	}
-	sched.Profiles[s.profile.SchedulerName] = withSortedAssignments(sched.Profiles[s.profile.SchedulerName])
 	return g, nil
 }
 
@@ -177,11 +190,7 @@ func (g *groupScheduler) recordFailure(_ context.Context, _ framework.Framework,
 	if g.ended {
 		return
 	}
-	failure := memberFailure{message: status.Message()}
-	if nominating != nil {
-		failure.nominatedNode = nominating.NominatedNodeName
-	}
-	g.failures[podKey(info.Pod)] = failure
+	g.failures[podKey(info.Pod)] = podFailure{status, nominating}
 }
 
 // newClient makes a client that accepts every write; it remembers the deleted pods and the conditions of pod groups.

@@ -144,17 +144,19 @@ const criteria = 5
 
 // rankVictims returns one number per criterion, the most important first; a smaller number is better.
 func rankVictims(victims *extenderv1.Victims) [criteria]int64 {
-	highest, sum := int64(math.MinInt64), int64(0)
-	for _, pod := range victims.Pods {
+	first, sum := int64(math.MinInt64), int64(0)
+	for i, pod := range victims.Pods {
 		priority := int64(corev1helpers.PodPriority(pod))
-		highest = max(highest, priority)
+		if i == 0 {
+			first = priority // the highest one, unless an extender orders the victims
+		}
 		sum += priority + math.MaxInt32 + 1
 	}
 	start := int64(math.MinInt64 + 1)
 	if time := util.GetEarliestPodStartTime(victims); time != nil {
 		start = time.UnixNano()
 	}
-	return [criteria]int64{victims.NumPDBViolations, highest, sum, int64(len(victims.Pods)), -start}
+	return [criteria]int64{victims.NumPDBViolations, first, sum, int64(len(victims.Pods)), -start}
 }
 
 func isBetter(rank, other [criteria]int64) bool {

@@ -20,12 +20,14 @@ import (
 	configv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
 )
 
-// scenario is a decoded cluster and the profile that applies to it.
+// scenario is a decoded cluster and the configuration that applies to it. Its first profile answers about single pods.
 type scenario struct {
-	objects []runtime.Object
-	nodes   []*v1.Node
-	pods    []*v1.Pod
-	profile *config.KubeSchedulerProfile
+	objects   []runtime.Object
+	nodes     []*v1.Node
+	pods      []*v1.Pod
+	profile   *config.KubeSchedulerProfile
+	profiles  []config.KubeSchedulerProfile
+	extenders []config.Extender
 }
 
 // setFeatureGates sets the feature gates of a scenario; the returned function undoes that.
@@ -86,13 +88,17 @@ func decodeScenario(document []byte) (*scenario, error) {
 		}
 		result.objects = append(result.objects, object)
 	}
-	profile, err := decodeProfile(list.Config)
-	result.profile = profile
-	return result, err
+	configuration, err := decodeConfiguration(list.Config)
+	if err != nil {
+		return nil, err
+	}
+	result.profiles, result.extenders = configuration.Profiles, configuration.Extenders
+	result.profile = &result.profiles[0]
+	return result, nil
 }
 
-// decodeProfile returns the first profile of a configuration, or the default profile.
-func decodeProfile(document []byte) (*config.KubeSchedulerProfile, error) {
+// decodeConfiguration returns a configuration, or the default one.
+func decodeConfiguration(document []byte) (*config.KubeSchedulerConfiguration, error) {
 	if len(document) == 0 || string(document) == "null" {
 		document = []byte(`{"apiVersion": "` + configv1.SchemeGroupVersion.String() + `", "kind": "KubeSchedulerConfiguration"}`)
 	}
@@ -104,12 +110,13 @@ func decodeProfile(document []byte) (*config.KubeSchedulerProfile, error) {
 	if !ok || len(configuration.Profiles) == 0 {
 		return nil, fmt.Errorf("config: want a KubeSchedulerConfiguration with a profile, got %T", object)
 	}
-	profile := &configuration.Profiles[0]
-	for _, plugin := range profile.PluginConfig {
-		if args, ok := plugin.Args.(*config.DefaultPreemptionArgs); ok {
-			// Every node is a candidate.
-			args.MinCandidateNodesPercentage = 100
+	for _, profile := range configuration.Profiles {
+		for _, plugin := range profile.PluginConfig {
+			if args, ok := plugin.Args.(*config.DefaultPreemptionArgs); ok {
+				// Every node is a candidate.
+				args.MinCandidateNodesPercentage = 100
+			}
 		}
 	}
-	return profile, nil
+	return configuration, nil
 }

@@ -36,8 +36,19 @@ var tieBreakers = frameworkruntime.Registry{
 	},
 }
 
-// withFirstOfTies returns a copy of a profile with the plugins of tieBreakers.
-func withFirstOfTies(profile *config.KubeSchedulerProfile) config.KubeSchedulerProfile {
+// withFirstOfTies returns copies of the profiles of a scenario, with the plugins of tieBreakers, and of its extenders.
+func withFirstOfTies(s *scenario) (profiles []config.KubeSchedulerProfile, extenders []config.Extender) {
+	for i := range s.profiles {
+		profiles = append(profiles, addTieBreakers(&s.profiles[i]))
+	}
+	for _, extender := range s.extenders {
+		extender.Weight *= tieFactor
+		extenders = append(extenders, extender)
+	}
+	return profiles, extenders
+}
+
+func addTieBreakers(profile *config.KubeSchedulerProfile) config.KubeSchedulerProfile {
 	result := *profile.DeepCopy()
 	for _, set := range []*config.PluginSet{&result.Plugins.MultiPoint, &result.Plugins.Score, &result.Plugins.PlacementScore} {
 		for i := range set.Enabled {

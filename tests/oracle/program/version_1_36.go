@@ -51,12 +51,21 @@ func withSortedAssignments(f framework.Framework) framework.Framework { return f
 // selectGroup makes the next cycle schedule the group of the pods; it returns false if none of them is in the queue.
 func (g *groupScheduler) selectGroup(logger klog.Logger, _ groupRoot, pods []*v1.Pod) bool {
 	for _, pod := range pods {
-		if next := g.SchedulingQueue.PopSpecificPod(logger, pod); next != nil {
-			g.NextPod = func(klog.Logger) (*framework.QueuedPodInfo, error) { return next, nil }
+		if g.selectPod(logger, pod) {
 			return true
 		}
 	}
 	return false
+}
+
+// selectPod makes the next cycle schedule the pod; it returns false if the pod is not in the queue.
+func (g *groupScheduler) selectPod(logger klog.Logger, pod *v1.Pod) bool {
+	next := g.SchedulingQueue.PopSpecificPod(logger, pod)
+	if next == nil {
+		return false
+	}
+	g.NextPod = func(klog.Logger) (*framework.QueuedPodInfo, error) { return next, nil }
+	return true
 }
 
 // waitsForResize is false: 1.36 schedules no pods whose resize is deferred.

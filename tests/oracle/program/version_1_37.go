@@ -123,6 +123,21 @@ func (g *groupScheduler) findQueued(pod *v1.Pod) *framework.QueuedPodInfo {
 
 // selectGroup makes the next cycle schedule the root; it returns false if the root is not in the queue.
 func (g *groupScheduler) selectGroup(logger klog.Logger, root groupRoot, _ []*v1.Pod) bool {
+	return g.selectEntity(logger, func(next framework.QueuedEntityInfo) bool {
+		group, ok := next.(*framework.QueuedPodGroupInfo)
+		return ok && (groupRoot{group.Namespace, group.Name, group.CompositePodGroup != nil}) == root
+	})
+}
+
+// selectPod makes the next cycle schedule the pod; it returns false if the pod is not in the queue.
+func (g *groupScheduler) selectPod(logger klog.Logger, pod *v1.Pod) bool {
+	return g.selectEntity(logger, func(next framework.QueuedEntityInfo) bool {
+		info, ok := next.(*framework.QueuedPodInfo)
+		return ok && info.Pod.UID == pod.UID
+	})
+}
+
+func (g *groupScheduler) selectEntity(logger klog.Logger, isSelected func(framework.QueuedEntityInfo) bool) bool {
 	var others []framework.QueuedEntityInfo
 	// The nominator knows the requests and the priority of a nominated pod only while the pod is in the queue.
 	defer func() {
@@ -139,8 +154,7 @@ func (g *groupScheduler) selectGroup(logger klog.Logger, root groupRoot, _ []*v1
 		if err != nil {
 			fail(err)
 		}
-		group, ok := next.(*framework.QueuedPodGroupInfo)
-		if ok && (groupRoot{group.Namespace, group.Name, group.CompositePodGroup != nil}) == root {
+		if isSelected(next) {
 			g.NextEntity = func(klog.Logger) (framework.QueuedEntityInfo, error) { return next, nil }
 			return true
 		}
