@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.ui.live_scheduler import READER, LiveScheduler
 
@@ -64,7 +64,7 @@ def open_with_streams(browser: Browser, scheduler: LiveScheduler, path: str = ""
     page = browser.new_context(**READER_OPTIONS).new_page()
     page.add_init_script(_STREAMS)
     page.goto(scheduler.url + path)
-    page.wait_for_function("window.streams.length === 1")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()  # the page has its first stream
     return page
 
 
@@ -92,10 +92,10 @@ def answer_with(page: Page, pattern: str, text: str) -> None:
 class HeldAnswers:
     """The requests of a page that wait for an answer of the test."""
 
-    def __init__(self, page: Page, pattern: str) -> None:
-        """Hold the requests of *page* for *pattern* from now on."""
+    def __init__(self, page: Page, pattern: str, times: int | None = None) -> None:
+        """Hold the requests of *page* for *pattern* from now on; with *times* only so many of them."""
         self._page, self._routes = page, list[Route]()
-        page.route(pattern, self._hold)
+        page.route(pattern, self._hold, times=times)
 
     def _hold(self, route: Route) -> None:
         self._routes.append(route)

@@ -44,9 +44,9 @@ def read_again(page: Page, document: str = "") -> None:
     """Let the page read itself again, with another document of the cluster if there is one."""
     if document:
         answer_with(page, "**/data/cluster", document)
-    with page.expect_event("requestfinished", lambda request: request.url.endswith("/data/cluster")):
-        send_change(page)
-    page.wait_for_function("document.getElementById('connection').textContent === 'Live.'")
+    page.locator("#summary").evaluate("(summary) => { summary.dataset.version = 1; }")
+    send_change(page)
+    expect(page.locator("#summary[data-version='1']")).to_have_count(0)
 
 
 def keep_only(document: dict[str, Any], name: str) -> None:

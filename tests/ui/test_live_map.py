@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import expect
 
 from tests.ui.conftest import OpenPage
 from tests.ui.live_scheduler import READER, LiveScheduler, make_node, run_live_scheduler
+from tests.ui.sent_events import HeldAnswers
 
 
 @pytest.fixture(scope="module")
@@ -29,17 +30,12 @@ def test_a_node_that_is_selected_while_the_cluster_is_read_again_stays_selected(
     page = open_page(ignore_https_errors=True, extra_http_headers={"Authorization": f"Bearer {READER}"})
     expect(page.get_by_role("heading", level=1)).to_have_text("1 node")  # the first document may be older
     expect(page.locator("#connection")).to_have_text("Live.")
-    answers: list[Route] = []
-
-    def hold(route: Route) -> None:
-        answers.append(route)
-
-    page.route("**/data/cluster", hold, times=1)
-    with page.expect_request("**/data/cluster"):
-        scheduler.create(make_node("n0"))
+    held = HeldAnswers(page, "**/data/cluster", times=1)
+    scheduler.create(make_node("n0"))
+    answer = held.take()
     page.locator("#cells").focus()
     page.keyboard.press("Home")
     expect(page.locator("#selected a")).to_have_text("n1")
-    answers[0].continue_()
+    answer.continue_()
     expect(page.get_by_role("heading", level=1)).to_have_text("2 nodes")
     expect(page.locator("#selected a")).to_have_text("n1")

@@ -22,9 +22,11 @@ def test_the_scenario_is_watched_in_the_browser_and_the_cluster_stays(open_page:
             page = open_page(f"{address}decisions")
             expect(page.locator("#connection")).to_have_text("Live.")
             expect(page.get_by_role("row").filter(has_text="shop/cache-4").first).to_be_visible(timeout=20_000)
+            page.close()  # a page whose stream ends connects again, and would report that the server ended
             page = open_page(f"{address}queue")
             expect(page.locator("[data-rows=gated]")).to_contain_text("import", timeout=20_000)
             expect(page.locator("[data-rows=unschedulable]")).to_contain_text("batch/month-end", timeout=20_000)
+            page.close()
             page = open_page(f"{address}pods/batch/month-end")
             expect(page.locator(".state")).to_contain_text("fits on none of")
             process.send_signal(signal.SIGINT)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, expect
 
 from tests.ui.conftest import ROOT, OpenPage
 from tests.ui.live_scheduler import READER, LiveScheduler, make_node, make_pod, run_live_scheduler
+from tests.ui.sent_events import HeldAnswers
 
 READER_OPTIONS: dict[str, object] = {
     "ignore_https_errors": True,
@@ -179,19 +180,14 @@ def test_a_continued_page_shows_the_newest_document_without_waiting_for_the_next
 def test_a_paused_page_that_connects_again_is_still_paused(open_page: OpenPage, scheduler: LiveScheduler) -> None:
     """A stream ends after ten minutes, and when the server is started again."""
     page = open_page("waiting", **READER_OPTIONS)
-    streams: list[Route] = []
-
-    def hold(route: Route) -> None:
-        streams.append(route)
-
-    page.route("**/events/queue", hold)
+    held = HeldAnswers(page, "**/events/queue")
     page.goto(f"{scheduler.url}queue")
     page.get_by_role("button", name="Pause").click()
-    with page.expect_request("**/events/queue"):
-        streams[0].fulfill(body="retry: 1\n\n", content_type="text/event-stream")
+    held.take().fulfill(body="retry: 1\n\n", content_type="text/event-stream")
+    again = held.take()
     lost = re.compile(r"^Not live, as of \d\d:\d\d:\d\d UTC\. Connecting again\.$")
     expect(page.locator("#connection.lost")).to_have_text(lost)
-    streams[1].continue_()
+    again.continue_()
     expect(page.locator("#connection:not(.lost)")).to_have_text("Paused.")
 
 
