@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from extender.api.kinds.pod import Pod
+from extender.api.read_only import ReadOnlyDict
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.framework.api_plan import ApiCall, ApiPlan
@@ -28,7 +29,7 @@ class UnreserveResult:
     """
 
     api_calls: Sequence[ApiCall] = ()
-    uids_to_reject: Mapping[str, str] = field(default_factory=dict)
+    uids_to_reject: Mapping[str, str] = field(default_factory=ReadOnlyDict, hash=False)
     pods_to_activate: tuple[Pod, ...] = ()
 
 
@@ -82,7 +83,7 @@ class PermitResult:
     timeout: float = 0.0
     uids_to_allow: tuple[str, ...] = ()
     pods_to_activate: tuple[Pod, ...] = ()
-    uids_to_reject: Mapping[str, str] = field(default_factory=dict)
+    uids_to_reject: Mapping[str, str] = field(default_factory=ReadOnlyDict, hash=False)
 
 
 ALLOW = PermitResult()

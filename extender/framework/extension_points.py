@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
+from extender.api.read_only import ReadOnlyDict
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
@@ -195,7 +196,7 @@ class PostFilterResult:
     status: Status
     nominated_node_name: str | None = None
     plan: Any = None
-    uids_to_reject: Mapping[str, str] = field(default_factory=dict)
+    uids_to_reject: Mapping[str, str] = field(default_factory=ReadOnlyDict, hash=False)
 
 
 AttemptT_contra = TypeVar("AttemptT_contra", contravariant=True)

@@ -9,6 +9,7 @@ import pytest
 from extender.framework.plugin_inputs import protect_inputs
 from extender.framework.plugin_runner import PluginError, PluginRunner
 from extender.plugin import (
+    ALLOW,
     ActionType,
     ApiCall,
     ApiPlan,
@@ -196,3 +197,14 @@ def test_a_valid_result_is_returned_as_it_is(method: str, result: Any) -> None:
 
 def test_the_events_of_a_generator_are_registered() -> None:
     assert call("events_to_register", (event for event in [EVENT])) == (EVENT,)
+
+
+@pytest.mark.parametrize(
+    "result", [ALLOW, PostFilterResult(NO), UnreserveResult()], ids=lambda result: type(result).__name__
+)
+def test_a_result_without_rejections_has_a_hash_and_cannot_be_changed(result: Any) -> None:
+    """A plugin that added a uid to the constant ALLOW would reject the pod in all later calls."""
+    assert {result: 1}[result] == 1
+    with pytest.raises(TypeError, match="read-only"):
+        result.uids_to_reject["uid"] = "gave up"
+    assert result.uids_to_reject == {}
