@@ -282,7 +282,6 @@ class PodGroupQueue(SchedulingQueue):
     def add_unschedulable_if_not_present(self, pod: QueuedPodInfo, now: float) -> None:
         """Requeue a popped pod that could not be scheduled; a member of a group is queued with its group."""
         if get_queued_group_key(pod.pod_info.pod) is None:
-            self._last_popped_key = ""
             super().add_unschedulable_if_not_present(pod, now)
             return
         if self._events_of_attempt is None:  # all members were popped at the same time

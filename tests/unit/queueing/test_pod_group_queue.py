@@ -147,6 +147,18 @@ def test_members_that_arrive_during_a_successful_attempt_queue_at_its_end() -> N
     assert (names(group), group.timestamp) == ("b", 102)
 
 
+def test_no_member_is_lost_when_the_binding_of_another_pod_fails_during_the_attempt() -> None:
+    harness = make_harness(RING)
+    harness.queue.add(make_pod_info(make_pod("single")), 100)
+    (single,) = (entity.pods[0] for entity in (harness.queue.pop(),) if entity is not None)
+    add(harness, "ab", 101)
+    group = pop_group(harness)
+    add(harness, "c", 102)
+    harness.queue.add_unschedulable_if_not_present(single, 103)
+    end_attempt(harness, group, REJECTED, "ab", 104)
+    assert names(harness.queue.find_entity("default/c")) == "abc"
+
+
 def test_consecutive_errors_of_a_group_add_up() -> None:
     harness = make_harness(RING)
     add(harness, "a")
