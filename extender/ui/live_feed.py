@@ -91,6 +91,8 @@ class LiveFeed:
             self.stream_count -= 1
 
     async def _produce(self) -> None:
+        # Requests before the first stream may have taken hours in all, and the second event would wait for days.
+        self._take_extra_seconds()
         try:
             while self.stream_count and not self._closed:
                 start_time = self._get_time()

@@ -161,6 +161,21 @@ def test_the_requests_of_the_readers_count_for_the_feed() -> None:
     asyncio.run(main())
 
 
+def test_requests_before_the_first_stream_do_not_count_for_the_feed() -> None:
+    """A program may request the pages for days, while no browser follows them."""
+
+    async def main() -> None:
+        harness, times = Harness(), iter((1000.0, 0.25))
+        feed = LiveFeed(lambda: b"1", lambda: harness.now, harness._sleep, take_extra_seconds=lambda: next(times))
+        task = asyncio.create_task(read(feed.stream(), []))
+        await let_others_run()
+        assert harness.sleeps == [25.0]
+        feed.close()
+        await task
+
+    asyncio.run(main())
+
+
 def test_documents_take_a_larger_share_of_the_time_where_nothing_else_needs_it() -> None:
     async def main() -> None:
         harness = Harness()
