@@ -22,9 +22,9 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
 OpenPage = Callable[..., Page]
 
-# The default is 5 s. On a busy machine a live page waits longer than that for its next document: making documents may
-# take 1% of the time (LiveFeed).
-expect.set_options(timeout=20_000)
+# The default is 5 s. On a busy machine a live page waits longer than that for its next document: making documents, and
+# the requests of the pages, may take 1% of the time (LiveFeed), and 0.3 s of them mean 30 s.
+expect.set_options(timeout=60_000)
 
 
 @pytest.fixture(scope="module")

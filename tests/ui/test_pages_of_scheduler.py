@@ -265,10 +265,10 @@ def test_the_pages_cluster_and_waiting_pods_follow_the_cluster(open_page: OpenPa
         waiting.get_by_role("link", name="default/large").focus()
         cluster.get_by_label("Colour by").select_option("memory")
         running.create(make_node("n2"), make_pod("huge", cpu="32"))
-        expect(waiting.get_by_role("link", name="default/huge")).to_be_visible(timeout=20_000)
+        expect(waiting.get_by_role("link", name="default/huge")).to_be_visible()
         expect(waiting.get_by_role("link", name="default/large")).to_be_focused()
         expect(waiting.locator("[data-since]").first).to_contain_text(" s")
-        expect(cluster.get_by_role("heading", level=1)).to_have_text("2 nodes", timeout=20_000)
+        expect(cluster.get_by_role("heading", level=1)).to_have_text("2 nodes")
         assert cluster.get_by_label("Colour by").input_value() == "memory"
         for page in (waiting, cluster):
             assert page.evaluate("performance.getEntriesByType('navigation').length") == 1
