@@ -119,7 +119,9 @@ class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel"):
             errors.extend(validate_function_shape(self.shape or (), field_path))
         elif self.shape is not None:
             message = f"unexpected field `shape`, remove it or turn on the feature gate {_STORAGE_CAPACITY_SCORING}"
-            errors.append(make_invalid_value_error(field_path, msgspec.to_builtins(self.shape), message))
+            # upstream's points have no JSON names
+            points = [{"Utilization": point.utilization, "Score": point.score} for point in self.shape]
+            errors.append(make_invalid_value_error(field_path, points, message))
         return errors
 
 
