@@ -14,16 +14,13 @@ from extender.analysis.pending_pods import list_pending_pods, nominate_pending_p
 from extender.analysis.pod_group_outcome import PodGroupOutcome, PodGroupSimulator
 from extender.analysis.recorded_cluster import load_cache, parse_recording
 from extender.api.kinds.pod import Pod
-from extender.api.requests import is_resize_deferred
 from extender.app import wiring
-from extender.cache.cache import Cache
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cli.recording_options import load_setup_for_recording, parse_gates_of_release
 from extender.cycle.explain_pod import explain_pod
 from extender.cycle.pod_group.hierarchy import find_root_key, list_keys_of_tree
-from extender.framework.profiles import Profile
 from tests.oracle.bindings import ask_bindings, normalize_bindings, uses_claims
-from tests.oracle.cycles import ask_cycles
+from tests.oracle.cycles import ask_cycles, list_deferred_resizes
 from tests.oracle.hints import ask_hints
 from tests.parity import golden
 
@@ -138,7 +135,7 @@ def ask_extender(scenario: dict[str, Any], version: str) -> Answers:
     snapshot = cache.snapshot()
     simulator = PodGroupSimulator(cache, {profile.scheduler_name: profile}, runtime, _FirstOfTies())
     answers: Answers = {"pods": {}, "podGroups": {}, "bindings": {}}
-    pods = [*list_pending_pods(cache, (profile.scheduler_name,)), *_list_deferred_resizes(cache, profile)]
+    pods = [*list_pending_pods(cache, (profile.scheduler_name,)), *list_deferred_resizes(cache, profile)]
     for pod in pods:
         values = make_explanation_values(explain_pod(snapshot.make_pod_info(pod), snapshot, profile, runtime))
         if pod.spec.node_name:
@@ -163,19 +160,6 @@ def ask_extender(scenario: dict[str, Any], version: str) -> Answers:
     _keep_written_values(answers["podGroups"], scenario["items"])
     answers["events"] = ask_hints(scenario.get("events", ()), cache, profile, gates, pods)
     return answers
-
-
-def _list_deferred_resizes(cache: Cache, profile: Profile) -> list[Pod]:
-    """Return the pods on nodes that are scheduled again because their resize is deferred."""
-    pods = (pod.pod_with_node_name for pod in cache.assigned_pods.values())
-    return [
-        pod
-        for pod in pods
-        if profile.resize_preemption
-        and is_resize_deferred(pod)
-        and pod.metadata.deletion_timestamp is None
-        and pod.spec.scheduler_name == profile.scheduler_name
-    ]
 
 
 def _keep_written_values(groups: dict[str, Any], items: list[dict[str, Any]]) -> None:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods
 from extender.api.kinds.pod import Pod
+from extender.api.requests import is_resize_deferred
 from extender.app import wiring
 from extender.basics.clock import SystemClock
 from extender.cache.cache import Cache
@@ -17,6 +18,7 @@ from extender.cycle.decision import Decision, ScheduleFailure
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.cycle.scheduling_cycle import schedule_pod
+from extender.framework.profiles import Profile
 from extender.framework.status import Status
 from extender.preemption.plan import PreemptionPlan
 from extender.scheduler.binding_task import BindingTask, _make_failure
@@ -43,7 +45,21 @@ async def _run_cycles(
     context = _make_context(scripts, setup, cache, rng)
     for name, profile in setup.profiles.items():
         nominate_pending_pods(cache, profile, context.runtimes[name])
-    return {pod.key: await _run_cycle(context, pod) for pod in list_pending_pods(cache, setup.profiles)}
+    deferred = (pod for profile in setup.profiles.values() for pod in list_deferred_resizes(cache, profile))
+    return {pod.key: await _run_cycle(context, pod) for pod in (*list_pending_pods(cache, setup.profiles), *deferred)}
+
+
+def list_deferred_resizes(cache: Cache, profile: Profile) -> list[Pod]:
+    """Return the pods on nodes that are scheduled again because their resize is deferred."""
+    pods = (pod.pod_with_node_name for pod in cache.assigned_pods.values())
+    return [
+        pod
+        for pod in pods
+        if profile.resize_preemption
+        and is_resize_deferred(pod)
+        and pod.metadata.deletion_timestamp is None
+        and pod.spec.scheduler_name == profile.scheduler_name
+    ]
 
 
 def _make_context(
@@ -89,6 +105,9 @@ async def _run_cycle(context: SchedulerContext, pod: Pod) -> dict[str, Any]:
             decision = schedule_pod(info, snapshot, profile, runtime, context.rng, context.node_sampler)
         if isinstance(decision, ScheduleFailure):
             return {**answer, **_describe_failure(decision)}
+        if pod.spec.node_name:
+            message = f"pod {info.uid}({info.key}) is in the cache, so can't be assumed"
+            return {**answer, "message": message, "nominatedNode": ""}
         node, state = decision.suggested_host, decision.cycle_state
         status = run_reserve_plugins(info, node, snapshot, profile, runtime, state)
         run_unreserve_plugins(info, node, profile, runtime, state)

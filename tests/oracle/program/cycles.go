@@ -44,7 +44,7 @@ func answerCycles(s *scenario, document []byte) (map[string]*CycleAnswer, error)
 	defer restore()
 	answers := map[string]*CycleAnswer{}
 	for _, pod := range s.pods {
-		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || !s.hasProfile(pod.Spec.SchedulerName) {
+		if pod.Spec.NodeName != "" && !waitsForResize(pod) || pod.DeletionTimestamp != nil || !s.hasProfile(pod.Spec.SchedulerName) {
 			continue
 		}
 		ctx, cancel := context.WithCancel(context.Background())
@@ -83,7 +83,7 @@ func answerCycle(ctx context.Context, s *scenario, pod *v1.Pod) (*CycleAnswer, e
 	sort.Strings(answer.Victims)
 	answer.Victims = slices.Compact(answer.Victims) // an extender may repeat a victim
 	failure, ok := g.failures[podKey(pod)]
-	if !ok {
+	if !ok && pod.Spec.NodeName == "" {
 		if assumed, err := g.Cache.GetPod(pod); err == nil {
 			answer.Node = assumed.Spec.NodeName
 		}
