@@ -122,7 +122,9 @@ def _find_nodes(inputs: CycleInputs) -> ExtenderSteps[tuple[FilteredNodes, int]]
     if is_nominated_node and not nodes.diagnosis.has_feasible_node:
         diagnosis, evaluated_nodes = _find_nodes_that_pass_plugins(inputs, ignore_nomination=True)
         inputs.node_sampler.skip_nominated_node(diagnosis.node_count)
-        nodes = yield FilterStep(diagnosis)
+        nodes = FilteredNodes(diagnosis, inputs.snapshot, inputs.runtime)
+        if diagnosis.has_feasible_node:
+            nodes = yield FilterStep(diagnosis)
     return nodes, evaluated_nodes
 
 

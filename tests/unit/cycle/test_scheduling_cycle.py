@@ -246,3 +246,22 @@ def test_a_nominated_node_that_an_extender_rejects_also_moves_the_start_of_the_n
 
     assert isinstance(second, FilterStep)
     assert (second.diagnosis.feasible_count, sampler.next_start_index) == (100, 101)
+
+
+def test_no_extender_is_called_if_a_filter_fails_after_an_extender_rejects_the_nominated_node() -> None:
+    """Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36)."""
+    snapshot = make_cluster(*map(make_node, "ab")).snapshot()
+    pod = snapshot.make_pod_info(make_pod(status={"nominatedNodeName": "a"}))
+    profile, runtime = make_profile(RejectingFilter("R", "b", text="out of order", code=Code.ERROR)), PluginRuntime()
+    inputs = CycleInputs(pod, snapshot, profile, runtime, Random(1), NodeSampler(), has_extenders=True)
+    steps = run_scheduling_cycle(inputs)
+
+    first = next(steps)
+    assert isinstance(first, FilterStep)
+    rejected = replace(first.diagnosis, feasible=np.zeros(2, dtype=np.bool_))
+    with pytest.raises(StopIteration) as stop:
+        steps.send(FilteredNodes(rejected, snapshot, runtime))
+
+    decision = stop.value.value
+    assert isinstance(decision, ScheduleFailure)
+    assert decision.message == 'running "R" filter plugin: out of order'
