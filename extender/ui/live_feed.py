@@ -19,6 +19,12 @@ MAX_STREAMS: Final = 100
 STREAM_SECONDS: Final = 600.0
 """The length of a stream. The browser then connects again, and the reader is authorized again."""
 
+HEARTBEAT_SECONDS: Final = 10.0
+"""The longest silence of a stream. A browser does not notice that its connection is gone while it only reads."""
+
+HEARTBEAT: Final = b"event: alive\ndata: 0\n\n"
+"""An event without a document."""
+
 _PERIOD_SECONDS: Final = 1.0
 MAX_SHARE: Final = 0.01
 """The largest share of the time that documents may take beside a scheduler. For a long document, the period is longer.
@@ -72,7 +78,7 @@ class LiveFeed:
         return StreamingResponse(self.stream(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """Yield events until the feed is closed, or until `STREAM_SECONDS` have passed."""
+        """Yield events and heartbeats until the feed is closed, or until `STREAM_SECONDS` have passed."""
         end_time = self._get_time() + STREAM_SECONDS
         self.stream_count += 1
         try:
@@ -81,12 +87,18 @@ class LiveFeed:
                 self._producer = asyncio.create_task(self._produce())
             elif self._last_event:
                 yield self._last_event  # the next one may come later, if documents take long
-            while not self._closed and self._next_event is not None and self._get_time() < end_time:
-                # A cancelled stream must not cancel the future of the other streams.
-                event = await asyncio.shield(self._next_event)
+            next_event = self._next_event
+            while not self._closed and next_event is not None and self._get_time() < end_time:
+                # Unlike `await next_event`, this does not cancel the future of the other streams with this stream.
+                await asyncio.wait({next_event}, timeout=HEARTBEAT_SECONDS)
+                if not next_event.done():
+                    yield HEARTBEAT
+                    continue
+                event = next_event.result()
                 if not event:
                     return
                 yield event
+                next_event = self._next_event
         finally:
             self.stream_count -= 1
 

@@ -83,6 +83,13 @@ def send(page: Page, document: dict[str, Any]) -> None:
     page.evaluate("(document) => window.streams.at(-1).send(document)", document)
 
 
+def let_time_pass(page: Page, seconds: int) -> None:
+    """Let *seconds* pass, a multiple of ten, on a page with `clock.install`, while the stream sends its heartbeats."""
+    for _ in range(seconds // 10):
+        page.clock.fast_forward(10_000)
+        page.evaluate("window.streams.at(-1).dispatchEvent(new Event('alive'))")
+
+
 def answer_with(page: Page, pattern: str, text: str) -> None:
     """Answer the requests of the page for *pattern* with *text*: a page, or a document if it is JSON."""
     content_type = "application/json" if text.startswith("{") else "text/html"

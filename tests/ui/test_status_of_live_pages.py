@@ -9,7 +9,15 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.ui.live_scheduler import LiveScheduler, make_node, make_pod, run_live_scheduler
-from tests.ui.sent_events import HeldAnswers, answer_with, open_with_streams, send, send_change, send_same
+from tests.ui.sent_events import (
+    HeldAnswers,
+    answer_with,
+    let_time_pass,
+    open_with_streams,
+    send,
+    send_change,
+    send_same,
+)
 
 EMPTY_QUEUE: dict[str, Any] = {
     "texts": {},
@@ -194,7 +202,7 @@ def test_a_page_says_that_an_answer_does_not_come_and_asks_again(
     held.take()
     page.clock.fast_forward(10_000)
     expect(page.locator("#connection.lost")).to_have_text(READ_AGAIN)
-    page.clock.fast_forward(110_000)
+    let_time_pass(page, 110)
     failed = "The page cannot be read again: no answer for 120 s."
     expect(page.locator("#connection.lost")).to_contain_text(failed)
     page.unroute_all()
@@ -209,4 +217,21 @@ def test_a_page_without_its_first_document_is_not_live(browser: Browser, schedul
     page.reload()
     expect(page.locator("#selected")).to_contain_text("The nodes cannot be read: status 401.")
     expect(page.locator("#connection")).to_have_text("Not live.")
+    page.context.close()
+
+
+def test_a_page_without_heartbeats_is_not_live_and_connects_again(browser: Browser, scheduler: LiveScheduler) -> None:
+    """The server sends a heartbeat every ten seconds."""
+    page = open_with_streams(browser, scheduler, "queue")
+    page.clock.install()
+    page.reload()
+    send(page, EMPTY_QUEUE)
+    let_time_pass(page, 60)
+    expect(page.locator("#connection")).to_have_text("Live.")
+    assert page.evaluate("window.streams.length") == 1
+    page.clock.fast_forward(41_000)
+    expect(page.locator("#connection.lost")).to_have_text(NOT_LIVE)
+    assert page.evaluate("window.streams.map((stream) => stream.readyState)") == [2, 0]
+    send(page, EMPTY_QUEUE)
+    expect(page.locator("#connection:not(.lost)")).to_have_text("Live.")
     page.context.close()

@@ -3,6 +3,7 @@
 
 const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
 const RETRY_MILLISECONDS = 10_000;
+const SILENT_MILLISECONDS = 30_000; // the server sends something every ten seconds
 const connection = document.getElementById("connection");
 const button = document.getElementById("pause");
 
@@ -57,6 +58,10 @@ export function followEvents(name, receive) {
   let events = null;
   let timer = 0;
   let received = null; // the newest event, also while the page is paused
+  let lastHeard = 0;
+  const hear = () => {
+    lastHeard = performance.now();
+  };
   const showNotLive = () => setStatus(`Not live, as of ${formatLastCurrent()}. Connecting again.`, true);
   showLive = () => {
     if (events?.readyState !== EventSource.OPEN) return;
@@ -71,6 +76,7 @@ export function followEvents(name, receive) {
     if (document.hidden) return;
     if (wasConnected) showNotLive();
     events = new EventSource(`${PREFIX}/events/${name}`);
+    for (const type of ["open", "alive", "message"]) events.addEventListener(type, hear);
     events.addEventListener("message", (event) => {
       received = [event.data, getTime()];
       if (!paused) receive(...received, isFirst);
@@ -86,6 +92,12 @@ export function followEvents(name, receive) {
     });
   }
 
+  /** A browser reports no error when a connection is gone without a word, as after a change of the network. */
+  function connectAfterSilence() {
+    const isSilent = performance.now() - lastHeard > SILENT_MILLISECONDS;
+    if (events?.readyState === EventSource.OPEN && isSilent) connect();
+  }
+
   button.hidden = false;
   button.addEventListener("click", () => {
     paused = !paused;
@@ -94,6 +106,7 @@ export function followEvents(name, receive) {
     if (!paused && received) receive(...received, false); // the next one may come later
   });
   document.addEventListener("visibilitychange", connect);
+  setInterval(connectAfterSilence, RETRY_MILLISECONDS);
   setStatus("Connecting.");
   connect();
 }

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from extender.app import wiring
 from extender.cache.cache import Cache
-from extender.ui.live_feed import MAX_STREAMS, STREAM_SECONDS, ChangeFeed, LiveFeed
+from extender.ui.live_feed import HEARTBEAT, MAX_STREAMS, STREAM_SECONDS, ChangeFeed, LiveFeed
 from extender.ui.page_source import PageSource
 from extender.ui.pages import make_app
 from tests.build import make_node, make_pod
@@ -116,6 +116,22 @@ def test_a_stream_ends_after_ten_minutes() -> None:
         harness.now = STREAM_SECONDS
         harness.turn.set()
         await asyncio.wait_for(task, 5.0)
+
+    asyncio.run(main())
+
+
+def test_a_silent_stream_has_heartbeats_and_loses_no_document_by_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.ui.live_feed.HEARTBEAT_SECONDS", 0.001)
+
+    async def main() -> None:
+        harness = Harness()
+        stream = harness.feed.stream()
+        assert await anext(stream) == b"data: 1\n\n"
+        assert await anext(stream) == HEARTBEAT == b"event: alive\ndata: 0\n\n"
+        harness.turn.set()
+        await let_others_run()
+        assert await anext(stream) == b"data: 2\n\n"
+        harness.feed.close()
 
     asyncio.run(main())
 
