@@ -19,7 +19,6 @@ from extender.framework.status import Code, Status
 from extender.queueing.backoff_queue import BackoffQueue
 from extender.queueing.queued_entities import (
     QueuedEntity,
-    QueuedPodGroupInfo,
     QueuedPodInfo,
     get_entity_type,
     get_queued_group_key,
@@ -234,21 +233,15 @@ class EntityQueues:
     def _passes_pre_enqueue(self, entity: QueuedEntity, event_label: str, strategy: QueueingStrategy | None) -> bool:
         """Return whether no PreEnqueue plugin gates a pod of *entity*; else add it to the unschedulable entities.
 
-        As long as the pod that gated a group is gated, the other gated pods of the group are not checked again. The
-        time for a gang whose pods arrive one by one would else grow with the square of its size.
+        The last gated pod gates the group. The gated pods before it are not checked again, because the time for a gang
+        whose pods arrive one by one would else grow with the square of its size.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.runPreEnqueuePlugins (1.37).
         """
         gated_pod: QueuedPodInfo | None = None
-        if isinstance(entity, QueuedPodGroupInfo) and (last_gated_pod := entity.last_gated_pod) is not None:
-            is_member = any(pod is last_gated_pod for pod in entity.members)
-            gated_pod = last_gated_pod if is_member and self._is_gated(last_gated_pod) else None
-        pods = entity.pods if gated_pod is None else [pod for pod in entity.pods if not pod.gating_plugin]
-        for pod in pods:
-            if self._is_gated(pod):
+        for pod in reversed(entity.pods):
+            if (gated_pod is None or not pod.gating_plugin) and self._is_gated(pod) and gated_pod is None:
                 gated_pod = pod
-        if isinstance(entity, QueuedPodGroupInfo):
-            entity.last_gated_pod = gated_pod
         if gated_pod is None:
             entity.set_gate("", ())
             return True

@@ -192,11 +192,18 @@ class PodGroupQueue(SchedulingQueue):
         if group_key is None or self._find_root(group_key) is not None or self.get_pod(pod_info.key) is not None:
             super().update(pod_info, events, now)
 
-    def delete(self, key: str, now: float) -> None:
-        """Remove a pod that was deleted or assigned, and its group if it was the last queued member."""
-        group_key = self._group_keys.pop(key, None)
-        if group_key is None:
-            super().delete(key, now)
+    def delete(self, pod: Pod, now: float) -> None:
+        """Remove a pod that was deleted or assigned, and its group if it was the last queued member.
+
+        The queued members are queued again, also if the pod was in flight. They then need not wait for the next flush
+        if their backoff has ended.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.deletePodGroupMember (1.37).
+        """
+        key = pod.key
+        group_key = self._group_keys.pop(key, None) or get_pod_group_key(pod)
+        if group_key is None or self._queues.get(key) is not None:
+            super().delete(pod, now)
             return
         for members_by_group in (self._incomplete, self._pending):
             members = members_by_group.get(group_key, {})
@@ -308,8 +315,8 @@ class PodGroupQueue(SchedulingQueue):
         for pod in pods.values():
             entity.add(pod)
         entity.attempts, entity.initial_attempt_timestamp = attempted.attempts, attempted.initial_attempt_timestamp
-        attempted_keys = {pod.key for pod in attempted.members}
-        if not status.is_success or attempted_keys.isdisjoint(pods):
+        attempted_uids = {pod.uid for pod in attempted.members}
+        if not status.is_success or attempted_uids.isdisjoint(pod.uid for pod in pods.values()):
             entity.timestamp = now
         if not status.is_success:
             entity.unschedulable_count = attempted.unschedulable_count
@@ -324,12 +331,25 @@ class PodGroupQueue(SchedulingQueue):
                 return
         self._queues.move_to_active_q(entity, SCHEDULE_ATTEMPT_FAILURE, now)
 
+    def activate(self, pods: Iterable[Pod], now: float) -> None:
+        """Move *pods*, or their groups, to the active queue. A group is moved even if the pod is in flight.
+
+        Pods in flight whose group is not moved are moved when they are requeued.
+        """
+        pods_by_group: dict[str | None, list[Pod]] = {}
+        for pod in pods:
+            pods_by_group.setdefault(get_queued_group_key(pod), []).append(pod)
+        for group_key, members in pods_by_group.items():
+            if group_key is None or not self._activate_group(group_key, now):
+                super().activate(members, now)
+
+    def _activate_group(self, group_key: str, now: float) -> bool:
+        root_key = self._find_root(group_key)
+        return root_key is not None and self._activate(make_queue_key(root_key), now)
+
     def _activate_pod(self, pod: Pod, now: float) -> None:
-        group_key = get_queued_group_key(pod)
-        if group_key is None:
-            self._activate(pod.key, now)
-        elif root_key := self._find_root(group_key):
-            self._activate(make_queue_key(root_key), now)
+        if get_queued_group_key(pod) is None:
+            super()._activate_pod(pod, now)
 
     def _make_entity(self, root_key: GroupKey, timestamp: float) -> QueuedPodGroupInfo:
         """Return an entity without members for the root *root_key*, which must exist."""

@@ -124,13 +124,11 @@ class QueuedPodGroupInfo(QueueingParams):
     Attributes:
         group_key: the key of the group, which is the root of its tree.
         priority: the priority of the group.
-        last_gated_pod: the member that gated the group when it was last checked; None if none did.
         members: the queued members: by priority, attempts, time and name, which is the scheduling order in a pod group.
     """
 
     group_key: GroupKey
     priority: int
-    last_gated_pod: QueuedPodInfo | None = None
     members: list[QueuedPodInfo] = field(default_factory=list)
 
     @property

@@ -139,13 +139,13 @@ class SchedulingQueue:
             if self._queues.requeue_with_strategy(entity, self._queues.get_strategy(entity, event), event.label, now):
                 return
 
-    def delete(self, key: str, now: float) -> None:
+    def delete(self, pod: Pod, now: float) -> None:
         """Remove a pod that was deleted or assigned.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Delete (1.36).
         """
         del now  # only the queue of a subclass changes otherwise
-        self._queues.remove(key)
+        self._queues.remove(pod.key)
 
     def update_pod_group(self, old: Group | None, new: Group | None, now: float) -> None:
         """Handle a group that was added, changed or deleted: *old* is None, neither, or *new* is None."""
@@ -250,8 +250,11 @@ class SchedulingQueue:
                     partial(self._queueing_hints.may_concern_equal_pods, event),
                     partial(self._queueing_hints.find_concerned, event),
                 )
-                if (pre_check is None or any(map(pre_check, entity.pods)))
-                and (not filters or any(concerns(pod.pod_info) for pod in entity.pods for concerns in filters))
+                if any(
+                    (pre_check is None or pre_check(pod))
+                    and (not filters or any(concerns(pod.pod_info) for concerns in filters))
+                    for pod in entity.pods
+                )
             ]
             self._move_to_active_or_backoff_queue(entities, event, now)
 
@@ -297,12 +300,13 @@ class SchedulingQueue:
     def _activate_pod(self, pod: Pod, now: float) -> None:
         self._activate(pod.key, now)
 
-    def _activate(self, key: str, now: float) -> None:
-        """Move an entity from backoffQ or the unschedulable ones to activeQ, if it is there."""
+    def _activate(self, key: str, now: float) -> bool:
+        """Move an entity from backoffQ or the unschedulable ones to activeQ; return whether it was there and moved."""
         was_backing_off = key in self._queues.backoff_q
         entity = self._queues.backoff_q.remove(key) or self._queues.unschedulable_entities.get(key)
-        if entity is not None:
-            self._queues.move_to_active_q(entity, FORCE_ACTIVATE, now, passed_pre_enqueue=was_backing_off)
+        if entity is None:
+            return False
+        return self._queues.move_to_active_q(entity, FORCE_ACTIVATE, now, passed_pre_enqueue=was_backing_off)
 
     def flush_backoff_q_completed(self, now: float) -> None:
         """Move the pods whose backoff has expired to the active queue. Called every second.

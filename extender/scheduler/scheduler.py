@@ -334,7 +334,7 @@ class Scheduler(EventHandler):
     def on_pending_pod_delete(self, pod: Pod) -> None:
         """Remove from the queue a pod that was deleted, got a node, or whose resize is not deferred any more."""
         with self._time_pod_event(pod, ActionType.DELETE):
-            self._context.queue.delete(pod.key, self._context.clock.monotonic())
+            self._context.queue.delete(pod, self._context.clock.monotonic())
 
     def on_assigned_pod_update(self, events: list[ClusterEvent]) -> None:
         """Handle the *events* of a changed pod on a node, and measure that as one update."""

@@ -98,7 +98,7 @@ def test_deleted_members_without_a_group_leave_nothing() -> None:
     harness = make_harness()
     assert isinstance(harness.queue, PodGroupQueue)
     for pod in add(harness, "ab"):
-        harness.queue.delete(pod.key, 100)
+        harness.queue.delete(pod, 100)
     assert (harness.queue._incomplete, harness.queue._group_keys) == ({}, {})
 
 
@@ -224,7 +224,7 @@ def test_the_members_of_a_gated_group_are_checked_once_until_the_last_gated_one_
 
     harness.gated.remove("t")
     harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 102)
-    harness.queue.delete("default/s", 102)
+    harness.queue.delete(make_group_member("s"), 102)
     harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 103)
     assert counts(harness) == {"gated": 19}
 
@@ -237,11 +237,11 @@ def test_a_deleted_gated_member_lets_its_group_pass_on_the_next_event() -> None:
     harness = make_harness(RING)
     harness.gated.add("c")
     _, second, third = add(harness, "abc")
-    harness.queue.delete(third.key, 101)
+    harness.queue.delete(third, 101)
     assert counts(harness) == {"gated": 2}
     harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 102)
     assert counts(harness) == {"active": 2}
-    harness.queue.delete(second.key, 103)
+    harness.queue.delete(second, 103)
     assert names(pop_group(harness)) == "a"
 
 
@@ -266,7 +266,7 @@ def test_a_gated_group_without_members_is_removed() -> None:
     harness = make_harness(RING)
     harness.gated.add("a")
     (pod,) = add(harness, "a")
-    harness.queue.delete(pod.key, 101)
+    harness.queue.delete(pod, 101)
     assert counts(harness) == {}
 
 

@@ -52,7 +52,7 @@ def test_a_change_of_a_pod_in_flight_counts_when_the_attempt_fails() -> None:
 def test_a_failed_attempt_of_a_pod_that_was_recreated_meanwhile_is_dropped() -> None:
     harness = QueueHarness()
     queued_pod = harness.add_and_pop(WEB)
-    harness.queue.delete(WEB.key, 101)
+    harness.queue.delete(WEB, 101)
     harness.queue.add(make_pod_info(make_pod("web", metadata={"uid": "new"})), 101)
     queued_pod.unschedulable_plugins = frozenset({"NodeAdd"})
     harness.queue.add_unschedulable_if_not_present(queued_pod, 102)

@@ -316,7 +316,7 @@ def test_a_deleted_pod_is_in_no_queue() -> None:
     harness = QueueHarness()
     harness.add_and_reject(WEB, "NodeAdd")
 
-    harness.queue.delete(WEB.key, 100)
+    harness.queue.delete(WEB, 100)
     harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 102)
 
     assert harness.queue_of(WEB) == "none"

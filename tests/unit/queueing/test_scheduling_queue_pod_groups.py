@@ -103,7 +103,7 @@ def test_an_updated_member_in_backoff_q_is_queued_once() -> None:
     harness.queue.update(make_pod_info(updated), [ClusterEvent(NODE_ADD.resource, NODE_ADD.action)], 100)
 
     assert harness.queue.count_pending_pods()["backoff"] == 1
-    harness.queue.delete(WEB.key, 100)
+    harness.queue.delete(WEB, 100)
     assert sum(harness.queue.count_pending_pods().values()) == 0
 
 
