@@ -20,7 +20,7 @@ FALSE_VALUES: Final = frozenset(("0", "f", "F", "false", "FALSE", "False"))
 
 _PATH: Final = "--feature-gates"
 _STAGE_SWITCHES: Final = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
-_DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
+GATE_DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
     "CompositePodGroup": ("GenericWorkload", "TopologyAwareWorkloadScheduling"),
     "ClusterTrustBundleProjection": ("ClusterTrustBundle",),
     "DRADeviceBindingConditions": ("DRAResourceClaimDeviceStatus",),
@@ -73,7 +73,7 @@ def parse_feature_gates(flag_values: Iterable[str], release: Release = DEFAULT_R
     specs = FEATURE_SPECS[release.version]
     errors = [FieldError(_PATH, message) for item in items if item and (message := _parse_item(item, gates, specs))]
     gate_values = _resolve_gates(gates, release)
-    for gate in sorted(_DEPENDENCIES.keys()):
+    for gate in sorted(GATE_DEPENDENCIES.keys()):
         if gate_values.get(gate) and (disabled_dependencies := _list_disabled_dependencies(gate, gate_values)):
             names = " ".join(disabled_dependencies)
             errors.append(FieldError(_PATH, f"{gate} is enabled, but depends on features that are disabled: [{names}]"))
@@ -83,7 +83,7 @@ def parse_feature_gates(flag_values: Iterable[str], release: Release = DEFAULT_R
 
 
 def _list_disabled_dependencies(gate: str, gate_values: Mapping[str, bool]) -> list[str]:
-    return [name for name in _DEPENDENCIES[gate] if name in gate_values and not gate_values[name]]
+    return [name for name in GATE_DEPENDENCIES[gate] if name in gate_values and not gate_values[name]]
 
 
 def _parse_item(item: str, gates: dict[str, bool], specs: Mapping[str, FeatureSpec]) -> str:

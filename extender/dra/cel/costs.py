@@ -17,14 +17,30 @@ COST_LIMIT_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 
 
 class CostMeter:
-    """Counts the cost of an evaluation."""
+    """Counts the cost of an evaluation, and keeps the error that ends it, whatever its result would be."""
 
     def __init__(self) -> None:
         self._total = 0
+        self._failure = ""
 
     def reset(self) -> None:
         """Start a new evaluation."""
         self._total = 0
+        self._failure = ""
+
+    @property
+    def final_error(self) -> str:
+        """The error that ends the current evaluation, also on a side of `||` that the result ignores; else empty."""
+        return COST_LIMIT_EXCEEDED if self.is_exceeded else self._failure
+
+    def fail(self, message: str) -> None:
+        """End the evaluation, as a panic ends one of cel-go.
+
+        Raises:
+            ValueError: always, with *message*.
+        """
+        self._failure = message
+        raise ValueError(message)
 
     @property
     def is_exceeded(self) -> bool:

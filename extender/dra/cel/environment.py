@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from extender.dra.cel.call_rewrites import find_reserved_name, rewrite_calls
-from extender.dra.cel.costs import COST_LIMIT_EXCEEDED, COST_METER
+from extender.dra.cel.costs import COST_METER
 from extender.dra.cel.device_rewrites import EXISTING_DOMAIN_MAPS, RewrittenExpression, rewrite_device
 from extender.dra.cel.equality import EQUALITY, find_compared_attributes
 from extender.dra.cel.function_signature import CEL_VALUE, Function
@@ -246,8 +246,8 @@ class CompiledExpression:
             raise EvaluationError(translate_message(str(error))) from error
         finally:
             _load_library().references.release()
-        if COST_METER.is_exceeded:  # this cancels the evaluation, also on a side of || that the result ignores
-            raise EvaluationError(COST_LIMIT_EXCEEDED)
+        if COST_METER.final_error:
+            raise EvaluationError(COST_METER.final_error)
         if result_type == "ERROR":
             raise EvaluationError(translate_message(str(value)))
         return result_type, value

@@ -270,7 +270,12 @@ class DynamicResources:
         return compute_scores(state, nodes)
 
     def score_cache_key(self, pod: PodInfo) -> Hashable | None:
-        """Return one key for all pods that cannot have claims: all nodes score 0. Return None for other pods."""
+        """Return one key for all pods that cannot have claims: all nodes score 0. Return None for other pods.
+
+        Also return None for a pod on a node, whose resize is deferred: it may lack the state that scoring requires.
+        """
+        if pod.spec.node_name:
+            return None
         return pod.signature.spec_class.get_or_create((self, "key"), lambda: None if may_have_claims(pod) else ())
 
     def normalize_score(self, pod: PodInfo, scores: IntArray, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002
