@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tests.oracle import programs
 from tests.oracle.answers import Oracle, OracleError, ask_extender, find_answer_differences, running_oracle
+from tests.oracle.generator.flipped_gates import flip_gates
 from tests.oracle.generator.scenarios import CATEGORIES, GROUP_CATEGORIES, make_scenario
 from tests.oracle.mutations import mutate_recorded_scenario
 from tests.oracle.shrink import shrink
@@ -120,6 +121,8 @@ def sweep(options: argparse.Namespace, oracle: Oracle) -> int:
             scenario = mutate_recorded_scenario(options.seed, number)
         else:
             scenario = make_scenario(options.seed, number, options.kubernetes)
+        if options.flipped_gates:
+            scenario = flip_gates(options.seed, number, scenario, options.kubernetes)
         category = scenario["metadata"]["category"]
         if options.category and category not in options.category:
             continue
@@ -184,6 +187,9 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         "--mutated",
         action="store_true",
         help="mutate the recorded scenarios instead; a difference may be of an object that an API server rejects",
+    )
+    parser.add_argument(
+        "--flipped-gates", action="store_true", help="give each scenario one or two feature gates with other values"
     )
     parser.add_argument("--differences", type=int, default=1, metavar="N", help="stop after N kinds of difference (1)")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where scenarios with a difference are written")

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from extender.cli.recording_options import parse_gates_of_release
+from extender.config.feature_gates import SCHEDULING_FEATURES
 from tests.oracle.answers import ask_extender
+from tests.oracle.generator.flipped_gates import flip_gates
 from tests.oracle.generator.scenarios import (
     CATEGORIES,
     GROUP_CATEGORIES,
@@ -44,6 +47,17 @@ def test_pods_that_have_not_started_are_on_one_node(number: int) -> None:
     pods = [item for item in make_scenario("x", number, "1.37")["items"] if item["kind"] == "Pod"]
     assigned = [pod for pod in pods if "nodeName" in pod["spec"]]
     assert len({pod["spec"]["nodeName"] for pod in assigned if "startTime" not in pod["status"]}) == 1
+
+
+@pytest.mark.parametrize("version", ["1.36", "1.37"])
+def test_flipped_gates_are_valid_and_are_all_gates(version: str) -> None:
+    flipped: set[str] = set()
+    for number in range(300):
+        gates = flip_gates("test", number, {"items": []}, version)["featureGates"]
+        parse_gates_of_release([version], [f"{name}={on}" for name, on in gates.items()])
+        flipped |= gates.keys()
+    assert flipped >= {"DRAPrioritizedList" if version == "1.36" else "CompositePodGroup", "SchedulerPopFromBackoffQ"}
+    assert len(flipped & SCHEDULING_FEATURES) >= 24
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
