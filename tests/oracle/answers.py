@@ -126,8 +126,8 @@ def ask_extender(scenario: dict[str, Any], version: str) -> Answers:
     recording = parse_recording(json.dumps(scenario).encode(), "scenario")
     setup = load_setup_for_recording("", recording, gates)
     if "cycles" in scenario:
-        scripts = scenario["cycles"]["extenders"]
-        cycles = ask_cycles(scripts, setup, load_cache(recording, setup.gates, setup.profiles), _FirstOfTies())
+        cache = load_cache(recording, setup.gates, setup.profiles)
+        cycles = ask_cycles(scenario["cycles"], setup, cache, _FirstOfTies())
         return {"pods": {}, "podGroups": {}, "events": [], "bindings": {}, "cycles": cycles}
     profile, runtime = setup.first_profile, wiring.make_runtime()
     cache = load_cache(recording, setup.gates, (profile.scheduler_name,))

@@ -13,7 +13,7 @@ from extender.basics.clock import SystemClock
 from extender.cache.cache import Cache
 from extender.client.extender import HttpExtender, build_extenders
 from extender.config.feature_gates import FeatureGates
-from extender.cycle.binding_cycle import run_reserve_plugins, run_unreserve_plugins
+from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins, run_unreserve_plugins
 from extender.cycle.decision import Decision, ScheduleFailure
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
@@ -27,24 +27,28 @@ from extender.scheduler.extender_cycle import schedule_with_extenders
 from tests.oracle.extender_scripts import Script, ScriptedTransport
 
 
-def ask_cycles(scripts: Sequence[Script], setup: wiring.SchedulerSetup, cache: Cache, rng: Random) -> dict[str, Any]:
-    """Return the outcome of the cycle of every pending pod, each alone, by its key.
+def ask_cycles(cycles: dict[str, Any], setup: wiring.SchedulerSetup, cache: Cache, rng: Random) -> dict[str, Any]:
+    """Return the outcomes of scheduling cycles by the key of the pod.
 
     Args:
-        scripts: the script of each extender of the configuration.
+        cycles: `extenders`, the script of each extender of the configuration, and perhaps `sequence`, the keys of
+            pending pods that are scheduled one after another. Without, every pending pod is scheduled alone.
         setup: the configuration.
         cache: the cluster.
         rng: what selects one of several equal nodes.
     """
-    return asyncio.run(_run_cycles(scripts, setup, cache, rng))
+    context = _make_context(cycles["extenders"], setup, cache, rng)
+    return asyncio.run(_run_cycles(context, setup, cache, cycles.get("sequence", ())))
 
 
 async def _run_cycles(
-    scripts: Sequence[Script], setup: wiring.SchedulerSetup, cache: Cache, rng: Random
+    context: SchedulerContext, setup: wiring.SchedulerSetup, cache: Cache, sequence: Sequence[str]
 ) -> dict[str, Any]:
-    context = _make_context(scripts, setup, cache, rng)
     for name, profile in setup.profiles.items():
         nominate_pending_pods(cache, profile, context.runtimes[name])
+    if sequence:
+        pods = {pod.key: pod for pod in list_pending_pods(cache, setup.profiles)}
+        return {key: await _run_and_apply(context, pods[key]) for key in sequence if key in pods}
     deferred = (pod for profile in setup.profiles.values() for pod in list_deferred_resizes(cache, profile))
     return {pod.key: await _run_cycle(context, pod) for pod in (*list_pending_pods(cache, setup.profiles), *deferred)}
 
@@ -89,7 +93,17 @@ def _make_context(
     )
 
 
-async def _run_cycle(context: SchedulerContext, pod: Pod) -> dict[str, Any]:
+async def _run_and_apply(context: SchedulerContext, pod: Pod) -> dict[str, Any]:
+    """Run the cycle of a pod and apply its outcome: a scheduled pod is assumed, and victims are gone."""
+    answer = await _run_cycle(context, pod, keeps=True)
+    if not answer["held"] and answer["nominatedNode"] is not None:
+        context.cache.nominate(pod, answer["nominatedNode"])
+    for uid in [uid for uid, info in context.cache.assigned_pods.items() if info.key in answer["victims"]]:
+        context.cache.remove_pod(uid)
+    return answer
+
+
+async def _run_cycle(context: SchedulerContext, pod: Pod, *, keeps: bool = False) -> dict[str, Any]:
     profile, runtime = context.profiles[pod.spec.scheduler_name], context.runtimes[pod.spec.scheduler_name]
     answer: dict[str, Any] = {"held": False, "node": "", "message": None, "rejectors": [], "victims": []}
     answer["nominatedNode"] = None
@@ -110,7 +124,10 @@ async def _run_cycle(context: SchedulerContext, pod: Pod) -> dict[str, Any]:
             return {**answer, "message": message, "nominatedNode": ""}
         node, state = decision.suggested_host, decision.cycle_state
         status = run_reserve_plugins(info, node, snapshot, profile, runtime, state)
-        run_unreserve_plugins(info, node, profile, runtime, state)
+        if not keeps or status is not None:
+            run_unreserve_plugins(info, node, profile, runtime, state)
+    if keeps and status is None:
+        context.cache.assume(make_assumed_pod(pod, node, profile, state), node)
     return {**answer, **({"node": node} if status is None else _describe_reserve_failure(status))}
 
 

@@ -184,13 +184,14 @@ def test_some_scenarios_have_cycles_with_profiles_nominations_and_extenders_of_a
         if "cycles" not in scenario:
             continue
         counts["several profiles"] += len(scenario["config"]["profiles"]) > 1
+        counts["sequence"] += "sequence" in scenario["cycles"]
         for cycle in ask_extender(scenario, "1.36")["cycles"].values():
             counts["node"] += bool(cycle["node"])
             counts["victims"] += bool(cycle["victims"])
             counts["held"] += cycle["held"]
             counts["rejected by an extender"] += "Extender" in cycle["rejectors"]
             counts["error of an extender"] += "with extender at URL" in (cycle["message"] or "")
-    assert len(counts) == 6
+    assert len(counts) == 7
     assert min(counts.values()) >= 1, counts
 
 

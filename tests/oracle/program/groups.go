@@ -25,10 +25,13 @@ import (
 // pod group, and starts no binding.
 type groupScheduler struct {
 	*scheduler.Scheduler
-	mutex    sync.Mutex
-	ended    bool
-	failures map[string]podFailure
-	victims  []string
+	factory *staticFactory
+	// handleFailure is kube-scheduler's handler, which returns a pod to the queue.
+	handleFailure scheduler.FailureHandlerFn
+	mutex         sync.Mutex
+	ended         bool
+	failures      map[string]podFailure
+	victims       []string
 	// conditions are the conditions that the cycle adds to pod groups, by namespace and name.
 	conditions map[string]*groupCondition
 }
@@ -160,7 +163,7 @@ func newGroupScheduler(ctx context.Context, s *scenario) (*groupScheduler, error
 	if err != nil {
 		return nil, err
 	}
-	g.Scheduler = sched
+	g.Scheduler, g.factory, g.handleFailure = sched, factory, sched.FailureHandler
 	sched.FailureHandler = g.recordFailure
 	for name, profile := range sched.Profiles {
 		for _, plugin := range profile.PreEnqueuePlugins() {
