@@ -16,6 +16,7 @@ from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_groups import PodGroupTable
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.pod_signature import SignatureCache
+from extender.cache.pods_on_node import PodsByUid, remove_pod_from_node, replace_pod_on_node
 from extender.cache.tables.affinity_terms import AffinityTermTable
 from extender.cache.tables.arrays import IntArray
 from extender.cache.tables.history import ChangeLog, HistoryId, HistoryPosition
@@ -25,8 +26,6 @@ from extender.cache.tables.object_store import ObjectStore
 from extender.cache.tables.selector_counts import SelectorCountTable
 from extender.cache.tables.symbols import CPU, MEMORY, Symbols
 from extender.cache.tables.volume_uses import NO_USES, ResourceClaimUseTable, VolumeUseTable
-
-PodsByUid = dict[str, AssignedPodInfo]
 
 _MAX_PRIORITY = 2**31 - 1
 
@@ -210,7 +209,7 @@ class ClusterTables:
         """
         self._count_new_resources()
         pods = self.pods_by_node.get_writable(pod.node_name, dict)
-        pods.pop(pod.uid)
+        remove_pod_from_node(pods, pod.uid)
         if not pods:
             self.pods_by_node.remove(pod.node_name)
         self._count_priority(pod, -1)
@@ -255,7 +254,7 @@ class ClusterTables:
             self.remove_pod(old_pod)
             self.add_pod(new_pod)
             return
-        self.pods_by_node.get_writable(new_pod.node_name, dict)[new_pod.uid] = new_pod
+        replace_pod_on_node(self.pods_by_node.get_writable(new_pod.node_name, dict), new_pod)
         self.pod_groups.remove(old_pod.pod)
         self.pod_groups.add_assigned(new_pod)
         if row is None or not counts_change:

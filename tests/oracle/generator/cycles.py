@@ -41,14 +41,9 @@ def add_cycles(builder: ClusterBuilder, scenario: Raw, scheduler: str) -> None:
         for script in scripts:  # which could repeat a victim: the next extender gets it once here
             script["preempt"].pop("more", None)
     scenario["cycles"] = {"extenders": scripts}
-    if len(pending) > 1 and not _has_equal_pods(items) and builder.chance(0.4):
+    if len(pending) > 1 and builder.chance(0.4):
         scenario["cycles"]["sequence"] = _make_sequence(builder, pending)
     scenario.pop("events", None)
-
-
-def _has_equal_pods(items: list[Raw]) -> bool:
-    """Return whether pods are equally important: kube-scheduler reorders the pods of a node when it removes one."""
-    return any(item["kind"] == "Pod" and item["metadata"]["name"].startswith("equal-") for item in items)
 
 
 def _make_sequence(builder: ClusterBuilder, pending: list[Raw]) -> list[str]:
