@@ -8,7 +8,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -65,6 +65,12 @@ class LiveScheduler:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
+
+    def wait_until_nodes_are_read(self, manifests: Iterable[dict[str, Any]]) -> None:
+        """Wait for the nodes among *manifests*, which the page Cluster could else lack for five seconds."""
+        for manifest in manifests:
+            if manifest["kind"] == "Node":
+                self.wait_for(f"nodes/{manifest['metadata']['name']}", "<h1>Node")
 
     def wait_for(self, path: str, text: str) -> None:
         """Wait until a page contains a text."""
@@ -127,6 +133,7 @@ def run_live_scheduler(
         scheduler = LiveScheduler(f"https://127.0.0.1:{port}/ui/", process, run, server)
         try:
             scheduler.create(*manifests)
+            scheduler.wait_until_nodes_are_read(manifests)
             scheduler.wait_for("", "extender")
             yield scheduler
         finally:

@@ -14,7 +14,6 @@ from tests.ui.sent_events import HeldAnswers
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveScheduler]:
     """One node without pods."""
     with run_live_scheduler(tmp_path_factory.mktemp("scheduler"), make_node("n1")) as running:
-        running.wait_for("nodes/n1", "n1")
         yield running
 
 
