@@ -20,6 +20,12 @@ from tests.controlplane.process import Process, free_ports
 READER: Final = "reader-token"
 """The bearer token of a user who may read the pages."""
 
+READER_OPTIONS: Final[dict[str, Any]] = {
+    "ignore_https_errors": True,
+    "extra_http_headers": {"Authorization": f"Bearer {READER}"},
+}
+"""The options of a browser context of this user."""
+
 _SECONDS: Final = 30.0
 
 

@@ -7,13 +7,7 @@ from typing import Any, Final
 
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.ui.live_scheduler import READER, LiveScheduler
-
-READER_OPTIONS: Final[dict[str, Any]] = {
-    "ignore_https_errors": True,
-    "extra_http_headers": {"Authorization": f"Bearer {READER}"},
-    "viewport": {"width": 1200, "height": 800},
-}
+from tests.ui.live_scheduler import READER_OPTIONS, LiveScheduler
 
 _STREAMS: Final = """
     window.streams = [];
@@ -61,7 +55,7 @@ COUNT_CHANGES: Final = """(id) => {
 
 def open_with_streams(browser: Browser, scheduler: LiveScheduler, path: str = "") -> Page:
     """Open a page in a new context. It gets only the events that the test sends, and is hidden if the test says it."""
-    page = browser.new_context(**READER_OPTIONS).new_page()
+    page = browser.new_context(**READER_OPTIONS, viewport={"width": 1200, "height": 800}).new_page()
     page.add_init_script(_STREAMS)
     page.goto(scheduler.url + path)
     expect(page.get_by_role("button", name="Pause")).to_be_visible()  # the page has its first stream

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.ui.conftest import OpenPage
-from tests.ui.live_scheduler import READER, LiveScheduler, make_node, run_live_scheduler
+from tests.ui.live_scheduler import READER_OPTIONS, LiveScheduler, make_node, run_live_scheduler
 from tests.ui.sent_events import HeldAnswers
 
 
@@ -26,7 +26,7 @@ def url(scheduler: LiveScheduler) -> str:
 def test_a_node_that_is_selected_while_the_cluster_is_read_again_stays_selected(
     open_page: OpenPage, scheduler: LiveScheduler
 ) -> None:
-    page = open_page(ignore_https_errors=True, extra_http_headers={"Authorization": f"Bearer {READER}"})
+    page = open_page(**READER_OPTIONS)
     expect(page.get_by_role("heading", level=1)).to_have_text("1 node")  # the first document may be older
     expect(page.locator("#connection")).to_have_text("Live.")
     held = HeldAnswers(page, "**/data/cluster", times=1)

@@ -11,13 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
 from tests.ui.conftest import ROOT, OpenPage
-from tests.ui.live_scheduler import READER, LiveScheduler, make_node, make_pod, run_live_scheduler
-from tests.ui.sent_events import HeldAnswers
-
-READER_OPTIONS: dict[str, object] = {
-    "ignore_https_errors": True,
-    "extra_http_headers": {"Authorization": f"Bearer {READER}"},
-}
+from tests.ui.live_scheduler import READER, READER_OPTIONS, LiveScheduler, make_node, make_pod, run_live_scheduler
+from tests.ui.sent_events import COUNT_CHANGES, HeldAnswers
 
 
 @pytest.fixture(scope="module")
@@ -246,7 +241,7 @@ def test_the_live_pages_are_read_without_javascript(open_page: OpenPage) -> None
 
 def test_an_open_stream_does_not_delay_the_end_of_the_process(tmp_path: Path, browser: Browser) -> None:
     with run_live_scheduler(tmp_path, make_node("n1")) as running:
-        page = browser.new_page(**READER_OPTIONS)  # type: ignore[arg-type]  # options of Playwright
+        page = browser.new_page(**READER_OPTIONS)
         page.goto(f"{running.url}queue")
         expect(page.locator("#connection")).to_have_text("Live.")
         assert running.process.stop() == 0
@@ -299,14 +294,6 @@ def test_the_pages_cluster_and_waiting_pods_are_paused(open_page: OpenPage, tmp_
             page.close()
 
 
-COUNT_CHANGES = """(id) => {
-    window.changeCount = 0;
-    window.problems = document.getElementById("problems");
-    const observer = new MutationObserver((changes) => { window.changeCount += changes.length; });
-    observer.observe(document.getElementById(id), { childList: true, subtree: true, characterData: true });
-}"""
-
-
 def test_a_change_is_announced_only_where_something_changed(open_page: OpenPage, tmp_path: Path) -> None:
     """A screen reader announces each change inside of an element with the role status, also of the same text."""
     with run_live_scheduler(tmp_path, make_node("n1"), make_pod("web")) as running:
@@ -320,6 +307,7 @@ def test_a_change_is_announced_only_where_something_changed(open_page: OpenPage,
         expect(page.locator("#selected")).to_contain_text("default/web")
         page.locator("#selected a").focus()
         page.evaluate(COUNT_CHANGES, "selected")
+        page.evaluate("() => { window.problems = document.getElementById('problems'); }")
         running.create(make_pod("large", cpu="16"))
         with page.expect_response("**/data/nodes/n1"):
             expect(page.get_by_role("link", name="1 pod waits")).to_be_visible()
@@ -331,7 +319,7 @@ def test_a_change_is_announced_only_where_something_changed(open_page: OpenPage,
 
 
 def test_a_page_connects_again_after_an_error_of_a_proxy(browser: Browser, scheduler: LiveScheduler) -> None:
-    page = browser.new_page(**READER_OPTIONS)  # type: ignore[arg-type]  # options of Playwright
+    page = browser.new_page(**READER_OPTIONS)
     page.clock.install()
     page.route("**/events/changes", lambda route: route.fulfill(status=502), times=1)
     page.goto(f"{scheduler.url}waiting")
@@ -343,7 +331,7 @@ def test_a_page_connects_again_after_an_error_of_a_proxy(browser: Browser, sched
 
 def test_a_page_that_cannot_be_read_again_says_so_once(browser: Browser, scheduler: LiveScheduler) -> None:
     """It has the time of what it shows, and is not live for a moment at each event."""
-    page = browser.new_page(**READER_OPTIONS)  # type: ignore[arg-type]  # options of Playwright
+    page = browser.new_page(**READER_OPTIONS)
     page.goto(f"{scheduler.url}waiting")
     expect(page.locator("#connection")).to_have_text("Live.")
     page.route("**/ui/waiting", lambda route: route.fulfill(status=500))

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.ui.conftest import OpenPage, run_ui
-from tests.ui.live_scheduler import make_node, make_pod, run_live_scheduler
+from tests.ui.live_scheduler import READER_OPTIONS, make_node, make_pod, run_live_scheduler
 from tests.ui.test_pages_in_browser import wait_until_drawn
-from tests.ui.test_pages_of_scheduler import READER_OPTIONS
 
 LONG_NODE = "ip-10-0-11-{}.eu-central-1.compute.internal"
 """A name as AWS gives it."""
