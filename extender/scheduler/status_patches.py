@@ -43,7 +43,18 @@ def _is_nominated(pod: Pod, node: str, sent_status: Mapping[str, Any]) -> bool:
 
 
 def _make_status_patch(obj: Pod | PodGroup, status: dict[str, Any]) -> ApiCall:
+    """Return the patch of *obj* with *status*. A new condition follows those that *obj* has.
+
+    Without the order, the API server puts a new condition before those of other writers.
+
+    Source: apimachinery/pkg/util/strategicpatch/patch.go, normalizeElementOrder; pkg/scheduler/util/utils.go,
+    PatchPodStatus (1.37).
+    """
     meta = obj.metadata
+    if "conditions" in status and obj.status.conditions:
+        types = dict.fromkeys(condition.type for condition in obj.status.conditions)
+        types |= dict.fromkeys(condition["type"] for condition in status["conditions"])
+        status = {"$setElementOrder/conditions": [{"type": type_} for type_ in types], **status}
     body = {"metadata": {"uid": meta.uid}, "status": status}
     return ApiCall("patch", type(obj).__name__, meta.namespace, meta.name, body, "status")
 

@@ -31,6 +31,7 @@ from extender.plugins.dynamic_resources.state import SPECIAL_CLAIM_IN_MEM_NAME, 
 
 _NAME_SUFFIX_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _MAX_NAME_LENGTH: Final = 63
+_MAX_GENERATE_NAME_LENGTH: Final = 253
 
 
 def bind_claim(
@@ -160,9 +161,14 @@ def _name_extended_resource_claim(state_data: StateData, claim: ResourceClaim) -
     """Return the claim for extended resources with the requests for the node and a generated name."""
     request = state_data.reserved_request
     request_claim = (request.extended_resource_claim if request is not None else None) or claim
-    prefix = f"{state_data.pod.metadata.name}-extended-resources-"[: _MAX_NAME_LENGTH - 5]
-    name = prefix + "".join(secrets.choice(_NAME_SUFFIX_CHARACTERS) for _ in range(5))
-    metadata = msgspec.structs.replace(request_claim.metadata, name=name, finalizers=(FINALIZER,))
+    prefix = f"{state_data.pod.metadata.name}-extended-resources-"
+    name = prefix[: _MAX_NAME_LENGTH - 5] + "".join(secrets.choice(_NAME_SUFFIX_CHARACTERS) for _ in range(5))
+    metadata = msgspec.structs.replace(
+        request_claim.metadata,
+        name=name,
+        generate_name=prefix[:_MAX_GENERATE_NAME_LENGTH],  # kube-scheduler leaves the name to the API server
+        finalizers=(FINALIZER,),
+    )
     return msgspec.structs.replace(request_claim, metadata=metadata)
 
 

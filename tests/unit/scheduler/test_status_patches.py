@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from extender.fake_apiserver.registry.patch import apply_strategic_merge_patch
 from extender.scheduler.status_patches import (
     make_delete_call,
     make_disruption_target_patch,
@@ -71,6 +72,33 @@ def test_a_nomination_is_written_if_it_differs() -> None:
     assert cleared is not None
     assert cleared.body["status"] == {"nominatedNodeName": None}
     assert make_nomination_patch(pod, "n1") is None
+
+
+def test_a_new_condition_follows_those_of_other_writers() -> None:
+    """The API server would put it first without the order.
+
+    Source: apimachinery/pkg/util/strategicpatch/patch.go, normalizeElementOrder (1.36).
+    """
+    conditions = [{"type": "PodReadyToStartContainers", "status": "True"}, {"type": "PodScheduled", "status": "True"}]
+    victim: dict[str, Any] = {"status": {"conditions": conditions}}
+    api_call = make_disruption_target_patch(make_pod("low", status=victim["status"]), "default-scheduler", "pod", NOW)
+
+    assert api_call is not None
+    patched_conditions = apply_strategic_merge_patch(victim, dict(api_call.body), "Pod")["status"]["conditions"]
+    assert [condition["type"] for condition in patched_conditions] == [
+        "PodReadyToStartContainers",
+        "PodScheduled",
+        "DisruptionTarget",
+    ]
+
+
+def test_a_condition_that_changes_keeps_its_place() -> None:
+    status = {"conditions": [{"type": "Initialized", "status": "True"}, {**FALSE, "message": "something else"}]}
+
+    body = patched(**status)
+    patched_conditions = apply_strategic_merge_patch({"status": status}, body, "Pod")["status"]["conditions"]
+    assert body["status"]["$setElementOrder/conditions"] == [{"type": "Initialized"}, {"type": "PodScheduled"}]
+    assert [condition["type"] for condition in patched_conditions] == ["Initialized", "PodScheduled"]
 
 
 def test_a_victim_gets_its_condition_and_only_it_is_deleted() -> None:

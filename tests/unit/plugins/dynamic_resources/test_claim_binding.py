@@ -196,6 +196,7 @@ def test_extended_resources_get_a_claim_and_a_pod_status() -> None:
     assert (create.verb, create.kind) == ("create", "ResourceClaim")
     assert create.body["metadata"] == {
         "name": name,
+        "generateName": "pod-extended-resources-",
         "namespace": "default",
         "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
         "finalizers": ["resource.kubernetes.io/delete-protection"],
