@@ -127,11 +127,15 @@ def explain_bool_conversion(type_name: str, kind: str) -> str:
     Args:
         type_name: the library's name of the type, such as `INT`.
         kind: the kind of a Kubernetes value, such as `semver`; empty for other values.
+
+    Source: cel-go common/types/list.go, baseList.ConvertToNative; common/types/map.go, baseMap.ConvertToNative (0.26).
     """
-    name = f"kubernetes.{kind.capitalize()}" if kind else type_name.lower()
+    name = f"kubernetes.{kind.capitalize()}" if kind else type_name.lower().partition("<")[0]
     message = f"CEL result of type {name} could not be converted to bool"
     if name == "string":
         return f"{message}: unsupported native conversion from string to 'bool'"
     if name == "int":
         return f"{message}: unsupported type conversion from 'int' to bool"
+    if name in {"list", "map"}:
+        return f"{message}: type conversion error from {name} to 'bool'"
     return f"{message}: type conversion error from '{kind.capitalize()}' to 'bool'" if kind else message

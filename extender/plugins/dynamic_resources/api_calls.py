@@ -16,7 +16,7 @@ from extender.api.kinds.meta import ObjectMeta, OwnerReference
 from extender.api.kinds.pod import NodeAllocatableResourceClaimStatus, Pod
 from extender.cache.snapshot import Snapshot
 from extender.dra.allocated_devices import EXTENDED_RESOURCE_CLAIM_ANNOTATION
-from extender.framework.api_plan import ApiCall, ApiPlan
+from extender.framework.api_plan import ApiCall, ApiPlan, WaitCondition
 from extender.framework.status import SUCCESS, Status, error_status
 from extender.plugins.dynamic_resources.pod_claims import (
     get_binding_error,
@@ -29,6 +29,13 @@ from extender.plugins.dynamic_resources.state import SPECIAL_CLAIM_IN_MEM_NAME, 
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 CLAIM_KIND: Final = "ResourceClaim"
+
+_NEW_CLAIM_SECONDS: Final = 120.0
+"""Seconds to wait until the watch shows a new claim.
+
+Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
+AssumeExtendedResourceTimeoutDefaultSeconds (1.37).
+"""
 
 
 def make_extended_resource_claim(pod: Pod) -> ResourceClaim:
@@ -150,7 +157,32 @@ def _make_claim_patch(claim: ResourceClaim, body: dict[str, Any], *, subresource
     return ApiCall("patch", CLAIM_KIND, meta.namespace, meta.name, body, subresource)
 
 
-def check_bindings(
+def make_wait_condition(claims: Sequence[ResourceClaim], timeout: float, now: Callable[[], float]) -> WaitCondition:
+    """Return the condition that waits until the devices of all allocated *claims* are ready.
+
+    A claim without a uid is new. The condition first waits until the snapshot has all new claims.
+
+    Args:
+        claims: the bound claims of a pod.
+        timeout: the timeout for binding conditions, in seconds.
+        now: the function that returns the current time in seconds.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
+    DynamicResources.waitForExtendedClaimInAssumeCache (1.37).
+    """
+    keys = tuple(claim.key for claim in claims if claim.status.allocation is not None)
+    unseen_keys = {claim.key for claim in claims if not claim.metadata.uid}
+    deadline = now() + _NEW_CLAIM_SECONDS
+
+    def wait_for(snapshot: Snapshot) -> Status | None:
+        seen_keys = {key for key in unseen_keys if snapshot.get_object(ResourceClaim, key) is not None}
+        unseen_keys.difference_update(seen_keys)
+        return None if unseen_keys and now() < deadline else _check_bindings(keys, snapshot, timeout, now)
+
+    return wait_for
+
+
+def _check_bindings(
     claim_keys: tuple[str, ...], snapshot: Snapshot, timeout: float, now: Callable[[], float]
 ) -> Status | None:
     """Return success if the devices of all claims are ready, None if they are not ready yet, or an error.

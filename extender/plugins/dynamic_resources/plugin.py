@@ -386,11 +386,7 @@ class DynamicResources:
             calls.append(api_calls.make_node_allocatable_statuses_patch(pod.pod, statuses))
         if not self._binding_conditions_enabled or not any(map(has_binding_conditions, claims)):
             return ApiPlan(tuple(calls))
-        keys = tuple(claim.key for claim in claims if claim.status.allocation is not None)
+        wait_for = api_calls.make_wait_condition(claims, self._binding_timeout, self._clock.now)
         event = "BindingConditionsPending", f"waiting for binding conditions for device on node {node_name}"
-
-        def wait_for(snapshot: Snapshot) -> Status | None:
-            return api_calls.check_bindings(keys, snapshot, self._binding_timeout, self._clock.now)
-
         devices = api_calls.get_allocated_devices(claims)
         return ApiPlan(tuple(calls), wait_for, self._binding_timeout, _TIMED_OUT, event, devices)

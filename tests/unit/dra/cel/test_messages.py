@@ -53,6 +53,8 @@ CASES = {
         "CEL result of type kubernetes.Semver could not be converted to bool: "
         "type conversion error from 'Semver' to 'bool'"
     ),
+    "dyn([1])": "CEL result of type list could not be converted to bool: type conversion error from list to 'bool'",
+    "dyn({'a': 1})": "CEL result of type map could not be converted to bool: type conversion error from map to 'bool'",
 }
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from extender.api.kinds.devices import ResourceClaim
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.config.feature_gates import FeatureGates
@@ -174,3 +175,35 @@ def test_pre_bind_pre_flight_skips_pods_without_claims() -> None:
     state = run_filter(plugin, pod_info, cache)
     assert plugin.pre_bind_pre_flight(pod_info, "n", state) == PreBindPreFlightResult(allow_parallel=True)
     assert plugin.pre_bind_pre_flight(pod_info, "n", None) == Status(Code.SKIP)
+
+
+def test_binding_conditions_of_a_new_claim_are_checked_when_the_watch_shows_the_claim() -> None:
+    device = {"bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}
+    served = make_device_class("served", extendedResourceName="example.com/gpu")
+    cache, clock = make_cache(served, devices={"d0": device}), FakeClock()
+    plan = plan_pre_bind(make_plugin(clock), cache, make_pod("pod", requests={"example.com/gpu": "1"}))
+    assert plan.wait_condition is not None
+    assert plan.wait_condition(cache.snapshot()) is None
+
+    name, result = plan.calls[0].name, plan.calls[1].body["status"]["allocation"]["devices"]["results"][0]
+    cache.add_or_update_object(make_claim(name, {"r": {}}))
+    assert plan.wait_condition(cache.snapshot()) is None
+
+    ready = {"driver": DRIVER, "pool": "pool", "device": "d0", "conditions": [{"type": "ready", "status": "True"}]}
+    cache.add_or_update_object(make_allocated_claim(name, [result], devices=[ready]))
+    assert plan.wait_condition(cache.snapshot()) == SUCCESS
+    cache.remove_object(ResourceClaim, f"default/{name}")
+    assert plan.wait_condition(cache.snapshot()) == error_status(f'could not find ResourceClaim "default/{name}"')
+
+
+def test_a_new_claim_that_the_watch_does_not_show_fails_the_binding_after_two_minutes() -> None:
+    device = {"bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}
+    served = make_device_class("served", extendedResourceName="example.com/gpu")
+    cache, clock = make_cache(served, devices={"d0": device}), FakeClock()
+    plan = plan_pre_bind(make_plugin(clock), cache, make_pod("pod", requests={"example.com/gpu": "1"}))
+    assert plan.wait_condition is not None
+    clock.time += 119
+    assert plan.wait_condition(cache.snapshot()) is None
+    clock.time += 1
+    missing = f'could not find ResourceClaim "default/{plan.calls[0].name}"'
+    assert plan.wait_condition(cache.snapshot()) == error_status(missing)
