@@ -21,7 +21,7 @@ import msgspec
 
 from extender.api.codec import decode
 from extender.api.kinds.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
-from extender.api.kinds.pod import PodExtendedResourceClaimStatus
+from extender.api.kinds.pod import ContainerExtendedResourceRequest, PodExtendedResourceClaimStatus
 from extender.cache.snapshot import Snapshot
 from extender.dra.allocated_devices import AllocatedDevices
 from extender.framework.api_plan import ApiCall, ignore_version
@@ -58,9 +58,10 @@ def bind_claim(
         return (_make_reservation_patch(claim, consumer, on_written),), bound_claim
     status_call = replace(binding.make_status_call(), on_written=on_written)
     if is_new_claim:
-        pod_call = _make_extended_resource_status_patch(state_data, claim)
         create_call = replace(_make_create_call(claim), on_written=binding.set_version)
-        return (create_call, status_call, pod_call), bound_claim
+        if not _get_mappings(state_data):
+            return (create_call, status_call), bound_claim
+        return (create_call, status_call, _make_extended_resource_status_patch(state_data, claim)), bound_claim
     if allocation is None or FINALIZER in claim.metadata.finalizers:
         return (status_call,), bound_claim
     return (binding.make_finalizer_call(), status_call), bound_claim
@@ -184,12 +185,33 @@ def _make_create_call(claim: ResourceClaim) -> ApiCall:
     return ApiCall("create", CLAIM_KIND, claim.metadata.namespace, claim.metadata.name, body, purpose=purpose)
 
 
-def _make_extended_resource_status_patch(state_data: StateData, claim: ResourceClaim) -> ApiCall:
-    """Return the call that writes `extendedResourceClaimStatus`: the claim and the device requests of containers."""
+def _get_mappings(state_data: StateData) -> tuple[ContainerExtendedResourceRequest, ...]:
+    """Return the device requests of containers on the node; empty if a device plugin serves the extended resources."""
     request = state_data.reserved_request
     extended_requests = request.extended_requests if request is not None else None
-    mappings = extended_requests.mappings if extended_requests is not None else ()
-    status = PodExtendedResourceClaimStatus(request_mappings=mappings, resource_claim_name=claim.metadata.name)
+    return extended_requests.mappings if extended_requests is not None else ()
+
+
+def find_mapping_error(state_data: StateData) -> str | None:
+    """Return why PreBind fails after it has written the claims; None if it does not.
+
+    For a pod with claims, a claim for extended resources is created even if a device plugin serves them on the node.
+    Its status cannot be written, so the pod is never bound there.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
+    DynamicResources.patchPodExtendedResourceClaimStatus (1.37).
+    """
+    index = len(state_data.claims) - 1
+    is_new = any(claim.metadata.name == SPECIAL_CLAIM_IN_MEM_NAME for claim in state_data.claims)
+    if not is_new or index not in state_data.bound_claims or _get_mappings(state_data):
+        return None
+    return f"nil or empty request mappings, no update of pod {state_data.pod.key} ExtendedResourceClaimStatus"
+
+
+def _make_extended_resource_status_patch(state_data: StateData, claim: ResourceClaim) -> ApiCall:
+    """Return the call that writes `extendedResourceClaimStatus`: the claim and the device requests of containers."""
+    mappings, name = _get_mappings(state_data), claim.metadata.name
+    status = PodExtendedResourceClaimStatus(request_mappings=mappings, resource_claim_name=name)
     meta = state_data.pod.metadata
     body = {"metadata": {"uid": meta.uid}, "status": {"extendedResourceClaimStatus": to_builtins(status)}}
     purpose = f"update pod {state_data.pod.key} ExtendedResourceClaimStatus"

@@ -68,7 +68,7 @@ from extender.framework.pod_group_points import DryRunGenerator
 from extender.framework.status import Code, Reason, Rejection, Status, error_status, reject_all, unresolvable_status
 from extender.plugins.dynamic_resources import api_calls, deallocation
 from extender.plugins.dynamic_resources.args import DynamicResourcesArgs, are_binding_conditions_enabled
-from extender.plugins.dynamic_resources.claim_binding import bind_claims
+from extender.plugins.dynamic_resources.claim_binding import bind_claims, find_mapping_error
 from extender.plugins.dynamic_resources.filter import FilterContext, find_rejections
 from extender.plugins.dynamic_resources.node_resources import copy_with_claim_statuses
 from extender.plugins.dynamic_resources.pod_claims import (
@@ -382,6 +382,8 @@ class DynamicResources:
         if isinstance(binding_plan, str):
             return error_status(binding_plan)
         calls, claims = binding_plan
+        if message := find_mapping_error(state):
+            return ApiPlan(tuple(calls), lambda _: error_status(message))
         if statuses := state.node_allocatable_statuses.get(node_name):
             calls.append(api_calls.make_node_allocatable_statuses_patch(pod.pod, statuses))
         if not self._binding_conditions_enabled or not any(map(has_binding_conditions, claims)):

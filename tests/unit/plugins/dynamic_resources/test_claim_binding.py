@@ -230,3 +230,36 @@ def test_extended_resources_of_a_device_plugin_need_no_claim() -> None:
     device_class = make_device_class("served", extendedResourceName="example.com/gpu")
     cache = make_cluster(make_node("n", allocatable={"example.com/gpu": "2"}), device_class)
     assert plan_pre_bind(make_plugin(), cache, make_pod(requests={"example.com/gpu": "2"})) == ApiPlan()
+
+
+def test_a_pod_with_claims_is_not_bound_where_a_device_plugin_serves_its_extended_resources() -> None:
+    """The claims are written before PreBind fails, and Unreserve deletes the new one.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
+    DynamicResources.patchPodExtendedResourceClaimStatus (1.37).
+    """
+    device_class = make_device_class("served", extendedResourceName="example.com/gpu")
+    plugin = make_plugin()
+    cache = make_cache(make_claim("one", {"r": {}}), device_class)
+    cache.add_or_update_node(make_node("n", allocatable={"example.com/gpu": "2"}))
+    pod = make_pod_info(make_pod_with_claims("one", requests={"example.com/gpu": "2"}), cache)
+    state = run_filter(plugin, pod, cache)
+    assert plugin.reserve(pod, "n", cache.snapshot(), state) is None
+
+    plan = plugin.pre_bind(pod, "n", cache.snapshot(), state)
+    assert isinstance(plan, ApiPlan)
+    assert [(call.verb, call.kind, call.subresource) for call in plan.calls] == [
+        ("patch", "ResourceClaim", ""),
+        ("patch", "ResourceClaim", "status"),
+        ("create", "ResourceClaim", ""),
+        ("patch", "ResourceClaim", "status"),
+    ]
+    message = "nil or empty request mappings, no update of pod default/pod ExtendedResourceClaimStatus"
+    assert plan.wait_condition is not None
+    assert plan.wait_condition(cache.snapshot()) == error_status(message)
+    undo_calls = plugin.unreserve(pod, "n", state)
+    assert [(call.verb, call.name == plan.calls[2].name) for call in undo_calls] == [
+        ("patch", False),
+        ("patch", True),
+        ("delete", True),
+    ]
