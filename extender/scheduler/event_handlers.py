@@ -283,10 +283,12 @@ class ClusterEventDispatcher:
             return
         assumed_pod = self._cache.assigned_pods[uid] if self._cache.is_assumed(uid) else None
         nominated_node = pod.status.nominated_node_name or self._cache.find_nominated_node(uid)
+        if self._is_responsible_for(pod):
+            # PreEnqueue of the remaining members of its group still counts the pod.
+            self._handler.on_pending_pod_delete(pod)
         self._cache.remove_pod(uid)
         if not self._is_responsible_for(pod):
             return
-        self._handler.on_pending_pod_delete(pod)
         if assumed_pod is not None:
             self._handler.on_assumed_pod_delete(assumed_pod)
         elif nominated_node:  # the status lacks it if its write failed

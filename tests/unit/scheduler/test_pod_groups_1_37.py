@@ -243,3 +243,21 @@ def test_the_events_of_all_victims_of_a_pod_name_its_node() -> None:
         "default/a": "Preempted by pod uid-default-high on node n1",
         "default/b": "Preempted by pod uid-default-high on node n1",
     }
+
+
+def test_the_other_members_of_a_deleted_member_stay_in_their_queue() -> None:
+    """PreEnqueue of the other members runs before the deleted one leaves the cache, so the gang is tried once more.
+
+    Source: pkg/scheduler/eventhandlers.go, Scheduler.deletePodFromSchedulingQueue (1.37).
+    """
+    harness = SchedulerHarness(make_node("n1", allocatable=ALLOCATABLE), make_pod_group(min_count=2), profile=PROFILE)
+    first, second = members("ab")
+    harness.create(first, second)
+    harness.dispatcher.on_delete(first)
+    queues = harness.queue._queues.list_by_queue()
+    assert [member.key for entity in queues["active"] for member in entity.pods] == ["default/b"]
+
+    harness.attempt()
+    assert notes(harness) == {"default/b": 'error in "DynamicResources" PodGroupPostFilter plugins: not found'}
+    queues = harness.queue._queues.list_by_queue()
+    assert [member.key for entity in queues["gated"] for member in entity.pods] == ["default/b"]
