@@ -80,6 +80,7 @@ class ClusterReader:
         self._objects: list[KubernetesObject] = []  # in the order in which their kinds were read
         self._recorded_kinds: set[str] = set()
         self._unreadable_kinds: dict[str, str] = {}
+        self._unserved_kinds: set[str] = set()
         self._workload_pods: dict[str, tuple[str, ...]] = {}
         self._notes: list[str] = []
         self._release = DEFAULT_RELEASE
@@ -141,11 +142,13 @@ class ClusterReader:
 
     def _make_recording(self, server: str) -> Recording:
         priority_classes = {obj.metadata.name: obj for obj in self._objects if isinstance(obj, PriorityClass)}
+        pods = [obj for obj in self._objects if isinstance(obj, Pod)]
+        missing_kinds = {kind for kind in self._unserved_kinds if _is_missed(kind, pods)}
         return Recording(
             tuple(set_priority(obj, priority_classes) if isinstance(obj, Pod) else obj for obj in self._objects),
             sources=(server,),
-            recorded_kinds=frozenset(self._recorded_kinds),
-            unreadable_kinds=self._unreadable_kinds,
+            recorded_kinds=frozenset(self._recorded_kinds | self._unserved_kinds - missing_kinds),
+            unreadable_kinds=self._unreadable_kinds | {kind: MISSING_KIND_HINTS[kind] for kind in missing_kinds},
             workload_pods=self._workload_pods,
             notes=tuple(self._notes),
         )
@@ -180,9 +183,7 @@ class ClusterReader:
         except NotFoundError:  # the API server does not serve this kind
             if kind in _ALWAYS_SERVED_KINDS:
                 raise
-            self._recorded_kinds.add(kind)
-            if hint := MISSING_KIND_HINTS.get(kind):
-                self._unreadable_kinds[kind] = hint
+            self._unserved_kinds.add(kind)
         except ForbiddenError as error:
             if kind in _ALWAYS_SERVED_KINDS:
                 raise
@@ -248,6 +249,13 @@ def _get_scope(kind: str, pods: Collection[Pod]) -> tuple[str, str]:
         return "", ""
     owners = {owner.name for pod in pods for owner in pod.metadata.owner_references if owner.kind == kind}
     return namespaces.pop(), owners.pop() if len(owners) == 1 else ""
+
+
+def _is_missed(kind: str, pods: Iterable[Pod]) -> bool:
+    """Return whether *pods* refer to objects of *kind*, which the API server does not serve."""
+    if kind == "CoschedulingPodGroup":
+        return any(POD_GROUP_LABEL in pod.metadata.labels for pod in pods)
+    return kind in MISSING_KIND_HINTS and any(pod.spec.resource_claims for pod in pods)
 
 
 def _may_matter(kind: str, selected_pods: Sequence[Pod], pods: Sequence[Pod]) -> bool:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from extender.analysis.text_table import join_first
-from extender.api.kinds.devices import DeviceTaintRule
+from extender.api.kinds.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from extender.api.kinds.disruption import PodDisruptionBudget
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
@@ -45,6 +45,12 @@ _KINDS_READ_WITHOUT_EVENTS: dict[str, tuple[type[KubernetesObject], ...]] = {
 """Kinds that plugins read without registering for their events, by plugin.
 
 The attribute `read_kinds` of a plugin adds further kinds.
+"""
+
+_DEVICE_KINDS: Final = frozenset((DeviceClass, ResourceClaim, ResourceSlice))
+"""Kinds of `resource.k8s.io/v1`, which an API server before 1.34 does not serve. It counts as one without such objects.
+
+Objects that are known stay known, because a scheduler without the allocated claims would allocate their devices again.
 """
 
 _STALE_AFTER_SECONDS: Final = 180.0
@@ -115,7 +121,8 @@ class Informers:
     def _make_reflector(
         self, kind: type[KubernetesObject], deliver: Callable[[Sequence[Delta[Any]]], None]
     ) -> Reflector[Any]:
-        is_optional = kind is DeviceTaintRule  # an API server of 1.36 does not serve the apiVersion of 1.37
+        # An API server of 1.36 does not serve the apiVersion of device taint rules of 1.37.
+        is_optional = kind is DeviceTaintRule or kind in _DEVICE_KINDS
         list_watch = self._make_list_watch(kind)
         hint = MISSING_KIND_HINTS.get(kind.__name__, "")
         return Reflector(
@@ -124,6 +131,7 @@ class Informers:
             deliver,
             self._clock,
             is_optional=is_optional,
+            retains_objects=kind in _DEVICE_KINDS,
             missing_kind_hint=hint,
             on_list=partial(self._event_handlers.on_list, kind),
         )

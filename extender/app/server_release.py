@@ -6,7 +6,7 @@ import msgspec
 
 from extender.client.errors import ApiError
 from extender.client.transport import Request, Transport
-from extender.config.releases import Release, find_release
+from extender.config.releases import Release, find_release, is_version_of
 
 log = logging.getLogger("extender.app")
 
@@ -45,10 +45,10 @@ def warn_about_other_release(body: bytes, release: Release) -> None:
     server_release = find_release(server_version)
     if server_release is not None and server_release is not release:
         log.warning(
-            "The API server is %s, but the rules of %s are in force; for the rules of its kube-scheduler pass"
-            " --emulated-version=%s",
+            "The API server is %s, but the rules of %s are in force; for the %s pass --emulated-version=%s",
             server_version,
             release.version,
+            "rules of its kube-scheduler" if is_version_of(server_version, server_release) else "nearest rules",
             server_release.version,
         )
 

@@ -39,7 +39,7 @@ from extender.config.documents import dump_yaml, parse_document
 from extender.config.errors import ConfigError
 from extender.config.feature_gates import FeatureGates
 from extender.config.feature_gates_flag import parse_feature_gates, select_scheduling_features
-from extender.config.releases import find_release, parse_emulated_version
+from extender.config.releases import find_release, is_version_of, parse_emulated_version
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profile_builder import PluginRegistry
@@ -140,15 +140,23 @@ def parse_gates_of_release(emulated_version: Iterable[str], feature_gates: Itera
     return select_scheduling_features(parse_feature_gates(feature_gates, release), release)
 
 
-def parse_gates_of_recorded_release(kubernetes_version: str, options: InputOptions) -> FeatureGates:
+def parse_gates_of_recorded_release(
+    kubernetes_version: str, options: InputOptions, write_note: Callable[[str], None] = write_error
+) -> FeatureGates:
     """Return the feature gates of the selected release, or else of the API server's release or the nearest one.
 
-    *kubernetes_version* is the version of the API server, such as `v1.37.2`; empty if it is unknown.
+    *kubernetes_version* is the version of the API server, such as `v1.37.2`; empty if it is unknown. *write_note* is
+    called if its release cannot be emulated.
 
     Raises:
         ConfigError: the release or a feature gate is invalid.
     """
     release = find_release(kubernetes_version)
+    if release is not None and not options.emulated_version and not is_version_of(kubernetes_version, release):
+        write_note(
+            f"note: the API server is {kubernetes_version}; the rules are those of kube-scheduler {release.version},"
+            " the nearest release that can be emulated"
+        )
     recorded_version = [release.version] if release else []
     return parse_gates_of_release([*recorded_version, *options.emulated_versions], options.feature_gates)
 
@@ -167,7 +175,7 @@ def read_inputs(
         raise InputError(errors)
     if options.document is not None:
         recording = replace(recording, config=options.document, config_location="config")
-    gates = parse_gates_of_recorded_release(recording.kubernetes_version, options)
+    gates = parse_gates_of_recorded_release(recording.kubernetes_version, options, write_note)
     if recording.skipped_kinds:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(recording.skipped_kinds.items()))
         write_note(f"skipped kinds that scheduling does not read: {kinds}")

@@ -117,6 +117,7 @@ class Reflector(Generic[T]):
         resource_version: the last resource version; empty: the list must be read.
         synced: the event that is set when the whole first list was delivered.
         is_optional: whether an API server that does not serve the kind counts as one without objects.
+        retains_objects: whether known objects stay known if the API server no longer serves the optional kind.
         on_list: the callback for the resource version of a list, after all deltas of the list.
         missing_kind_hint: the message if the API server does not serve the kind; empty: the API server's message.
     """
@@ -134,6 +135,7 @@ class Reflector(Generic[T]):
     recovered_at: float = float("-inf")
     synced: asyncio.Event = field(default_factory=asyncio.Event)
     is_optional: bool = False
+    retains_objects: bool = False
     missing_kind_hint: str = ""
     on_list: Callable[[str], None] = lambda _: None
     resource_version: str = ""
@@ -275,7 +277,8 @@ class Reflector(Generic[T]):
             object_list = await list_all(self.transport, self.list_watch)
         except (NotFoundError, ForbiddenError) as error:
             endpoint = self.list_watch.endpoint
-            if self.is_optional and (isinstance(error, NotFoundError) or not await is_served(self.transport, endpoint)):
+            may_be_missing = self.is_optional and not (self.retains_objects and self.counts.lists)
+            if may_be_missing and (isinstance(error, NotFoundError) or not await is_served(self.transport, endpoint)):
                 self._record_contact()
                 if not self.synced.is_set() or self._store:
                     _LOG.info(

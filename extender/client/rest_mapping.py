@@ -86,10 +86,13 @@ def get_endpoint(kind: str, release: Release) -> Endpoint:
     return replace(endpoint, api_version=release.api_versions.get(kind, endpoint.api_version))
 
 
+_BEFORE_1_34: Final = "the API server does not serve {} of resource.k8s.io/v1, which Kubernetes 1.34 and later have"
+
 MISSING_KIND_HINTS: Final[Mapping[str, str]] = {
     "CoschedulingPodGroup": (
         "the cluster does not serve podgroups of scheduling.x-k8s.io/v1alpha1; install the CustomResourceDefinition of"
         " scheduler-plugins, or remove the plugin Coscheduling from the configuration"
-    )
+    ),
+    **{kind: _BEFORE_1_34.format(guess_plural(kind)) for kind in ("DeviceClass", "ResourceClaim", "ResourceSlice")},
 }
 """By kind, what to do if the API server does not serve it. Without the kind, pods that name it wait forever."""

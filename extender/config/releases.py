@@ -179,12 +179,21 @@ def find_release(kubernetes_version: str) -> Release | None:
 
     Returns None if the version has no major and minor number.
     """
-    numbers = _MINOR_VERSION.match(kubernetes_version)
-    if numbers is None:
+    version = _parse_minor_version(kubernetes_version)
+    if version is None:
         return None
-    version = int(numbers["major"]), int(numbers["minor"])
     older_releases = [release for release in RELEASES.values() if release.minor_version <= version]
     return older_releases[-1] if older_releases else next(iter(RELEASES.values()))
+
+
+def is_version_of(kubernetes_version: str, release: Release) -> bool:
+    """Return whether a full version such as `v1.37.2` is one of *release*, not only near it."""
+    return _parse_minor_version(kubernetes_version) == release.minor_version
+
+
+def _parse_minor_version(kubernetes_version: str) -> tuple[int, int] | None:
+    numbers = _MINOR_VERSION.match(kubernetes_version)
+    return None if numbers is None else (int(numbers["major"]), int(numbers["minor"]))
 
 
 def parse_emulated_version(flag_values: Iterable[str]) -> Release:

@@ -105,12 +105,18 @@ def list_watch_problems(informers: Informers, clock: Clock) -> list[str]:
 
 
 def list_unreadable_kinds(reflectors: Mapping[type[KubernetesObject], Reflector[Any]]) -> dict[str, str]:
-    """Return the kinds that have not been read, with the reason: the missing right, or the last error."""
-    return {
-        kind.__name__: _describe_failure(reflector, reflector.last_error.removeprefix(f"{_get_plural(reflector)}: "))
-        for kind, reflector in reflectors.items()
-        if not reflector.synced.is_set()
-    }
+    """Return the kinds that have not been read, with the reason: the missing right, or the last error.
+
+    Among them are kinds that the API server does not serve, if a pod that refers to them waits for that.
+    """
+    reasons = dict[str, str]()
+    for kind, reflector in reflectors.items():
+        if not reflector.synced.is_set():
+            error = reflector.last_error.removeprefix(f"{_get_plural(reflector)}: ")
+            reasons[kind.__name__] = _describe_failure(reflector, error)
+        elif not reflector.counts.lists and reflector.missing_kind_hint:
+            reasons[kind.__name__] = reflector.missing_kind_hint
+    return reasons
 
 
 def _describe_failure(reflector: Reflector[Any], failure: str) -> str:

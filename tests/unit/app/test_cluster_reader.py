@@ -54,6 +54,26 @@ def test_pod_groups_are_read_in_the_api_version_of_the_release(version: str) -> 
     assert recording.kubernetes_version == version
 
 
+@pytest.mark.parametrize("has_claim", [False, True])
+def test_device_claims_that_are_not_served_are_missing_if_a_pod_names_one(has_claim: bool) -> None:
+    """An API server before 1.34 does not serve resource.k8s.io/v1, and may have claims of an older API version."""
+    pods = [make_pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}] if has_claim else [])]
+    api = RecordedApi("v1.33.13", {"/api/v1/nodes": [], "/api/v1/pods": pods})
+    kinds = ["Node", "Pod", "ResourceClaim", "CSINode"]
+    recording = asyncio.run(ClusterReader(cast("Transport", api)).read_kinds(kinds, "server"))
+    reason = "the API server does not serve resourceclaims of resource.k8s.io/v1, which Kubernetes 1.34 and later have"
+    assert recording.unreadable_kinds == ({"ResourceClaim": reason} if has_claim else {})
+    assert recording.recorded_kinds == {"Node", "Pod", "CSINode", *([] if has_claim else ["ResourceClaim"])}
+
+
+def test_pod_groups_of_coscheduling_that_are_not_served_are_missing_if_a_pod_has_the_label() -> None:
+    pod = make_pod() | {"metadata": {"name": "p", "uid": "p", "labels": {"scheduling.x-k8s.io/pod-group": "train"}}}
+    api = RecordedApi("v1.37.2", {"/api/v1/nodes": [], "/api/v1/pods": [pod]})
+    recording = asyncio.run(ClusterReader(cast("Transport", api)).read_kinds(["Node", "Pod"], "server"))
+    assert recording.recorded_kinds == {"Node", "Pod"}
+    assert list(recording.unreadable_kinds) == ["CoschedulingPodGroup"]
+
+
 def test_composite_pod_groups_are_read_if_a_pod_group_names_one() -> None:
     group = {"metadata": {"name": "train", "namespace": "default"}, "spec": {"parentCompositePodGroupName": "root"}}
     root = {"metadata": {"name": "root", "namespace": "default"}, "spec": {}}

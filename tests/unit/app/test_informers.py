@@ -124,13 +124,17 @@ class AdjustableClock:
 
 
 class ListedKinds:
-    """The informers of nodes and pods. Both kinds were listed now, and nothing is connected."""
+    """The informers of a profile; by default, those of nodes and pods. All were listed now; nothing is connected."""
 
-    def __init__(self, make_dispatcher: type[ClusterEventDispatcher] = ClusterEventDispatcher) -> None:
+    def __init__(
+        self,
+        make_dispatcher: type[ClusterEventDispatcher] = ClusterEventDispatcher,
+        profile: dict[str, Any] | None = None,
+    ) -> None:
         document = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
-            "profiles": [profile_with_only("NodeName")],
+            "profiles": [profile_with_only("NodeName") if profile is None else profile],
         }
         setup: Any = wiring.build_setup_from_document(document, "test")
         unused: Any = None
@@ -144,6 +148,18 @@ class ListedKinds:
     def fail_to_watch_pods(self, error: str, *, forbidden: bool = False) -> None:
         pods = self.informers.reflectors[Pod]
         pods.last_error, pods.forbidden = error, forbidden
+
+
+def test_an_api_server_without_the_kinds_of_devices_has_no_devices_but_known_claims_stay() -> None:
+    """Kubernetes serves resource.k8s.io/v1 since 1.34. Without the allocated claims, devices would be allocated twice.
+
+    Source: kubernetes/CHANGELOG/CHANGELOG-1.34.md.
+    """
+    informers = ListedKinds(profile={}).informers
+    optional = {kind.__name__ for kind, reflector in informers.reflectors.items() if reflector.is_optional}
+    retained = {kind.__name__ for kind, reflector in informers.reflectors.items() if reflector.retains_objects}
+    assert optional == {"DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceSlice"}
+    assert retained == {"DeviceClass", "ResourceClaim", "ResourceSlice"}
 
 
 @pytest.mark.parametrize("forbidden", [False, True], ids=["no response", "forbidden"])

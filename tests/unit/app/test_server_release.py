@@ -41,6 +41,12 @@ class VersionedServer:
             "The API server is v1.37.2-gke.1, but the rules of 1.36 are in force; "
             "for the rules of its kube-scheduler pass --emulated-version=1.37",
         ),
+        (
+            "v1.33.13",
+            RELEASE_1_37,
+            "The API server is v1.33.13, but the rules of 1.37 are in force; "
+            "for the nearest rules pass --emulated-version=1.36",
+        ),
         ("v1.37.2", RELEASE_1_37, ""),
         ("v1.38.0", RELEASE_1_37, ""),
         ("v1.34.9", RELEASE_1_36, ""),

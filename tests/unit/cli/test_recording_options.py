@@ -67,6 +67,27 @@ def test_the_release_is_that_of_the_recorded_api_server(
     assert inputs.setup.gates.release.version == release
 
 
+@pytest.mark.parametrize(
+    ("recorded_version", "flag", "release"),
+    [("v1.33.13", "", "1.36"), ("v1.38.0", "", "1.37"), ("v1.33.13", "1.36", ""), ("v1.36.0", "", ""), ("", "", "")],
+    ids=["older", "newer", "selected", "emulated", "unknown"],
+)
+def test_a_note_names_the_rules_in_force_if_the_release_cannot_be_emulated(
+    tmp_path: Path, recorded_version: str, flag: str, release: str
+) -> None:
+    cluster = tmp_path / "cluster.json"
+    version = f'"kubernetesVersion": "{recorded_version}", ' if recorded_version else ""
+    node = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}'
+    cluster.write_text(f'{{"apiVersion": "v1", "kind": "List", {version}"items": [{node}]}}')
+    notes = list[str]()
+    read_inputs([str(cluster)], InputOptions(emulated_version=flag), notes.append)
+    note = (
+        f"note: the API server is {recorded_version}; the rules are those of kube-scheduler {release}, the nearest "
+        "release that can be emulated"
+    )
+    assert notes == [note] * bool(release)
+
+
 def test_a_recorded_version_that_is_no_text_is_an_error(tmp_path: Path) -> None:
     cluster = tmp_path / "cluster.json"
     cluster.write_text('{"apiVersion": "v1", "kind": "List", "kubernetesVersion": 1.37, "items": []}')

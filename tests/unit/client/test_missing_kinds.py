@@ -70,6 +70,34 @@ def test_the_objects_of_an_optional_kind_that_is_no_longer_served_are_deleted() 
     run(main())
 
 
+def test_known_objects_can_stay_if_their_kind_is_no_longer_served() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            server.respond(PODS, list_reply(5, make_pod("a", 5)), Stream([error_event(410, "Expired")]))
+            server.respond(PODS, *[RESOURCES["not served"]] * 3)
+            async with run_reflector(server) as (reflector, recorded):
+                reflector.is_optional = reflector.retains_objects = True
+                await asyncio.sleep(3)
+                error = "pods: the server could not find the requested resource"
+                assert (recorded.deltas, reflector.last_error) == (["+a@5"], error)
+
+    run(main())
+
+
+def test_a_kind_with_objects_that_can_stay_has_none_until_it_is_served() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            server.respond(PODS, *[RESOURCES["not served"]] * 3, list_reply(5, make_pod("a", 5)), Stream([SILENCE]))
+            async with run_reflector(server) as (reflector, recorded):
+                reflector.is_optional = reflector.retains_objects = True
+                await asyncio.sleep(0.5)
+                assert (reflector.synced.is_set(), recorded.deltas, reflector.last_error) == (True, [], "")
+                await asyncio.sleep(30)
+                assert recorded.deltas == ["+a@5"]
+
+    run(main())
+
+
 @pytest.mark.parametrize(("answer", "is_synced"), [("with pods", False), ("without pods", True)])
 def test_an_optional_kind_without_permission_has_no_objects_only_if_it_is_not_served(
     answer: str, is_synced: bool

@@ -3,7 +3,14 @@
 import pytest
 
 from extender.config.errors import ConfigError
-from extender.config.releases import RELEASE_1_36, RELEASE_1_37, RELEASES, find_release, parse_emulated_version
+from extender.config.releases import (
+    RELEASE_1_36,
+    RELEASE_1_37,
+    RELEASES,
+    find_release,
+    is_version_of,
+    parse_emulated_version,
+)
 
 
 @pytest.mark.parametrize(
@@ -57,3 +64,11 @@ def test_the_nearest_release_of_another_version_is_found() -> None:
 @pytest.mark.parametrize("text", ["", "v1", "unknown", "v1.x.2", "v1.99999999999999999999"])
 def test_a_text_without_a_minor_version_has_no_release(text: str) -> None:
     assert find_release(text) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("v1.36.3", True), ("1.36", True), ("v1.36.0-gke.1", True), ("v1.35.9", False), ("v1.3.6", False), ("", False)],
+)
+def test_a_version_near_a_release_is_not_a_version_of_it(version: str, expected: bool) -> None:
+    assert is_version_of(version, RELEASE_1_36) is expected

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from starlette.testclient import TestClient
 
+from extender.api.kinds.devices import ResourceClaim
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
 from extender.api.kinds.storage import PersistentVolumeClaim
@@ -249,6 +250,16 @@ def test_a_kind_that_the_server_does_not_serve_is_no_problem() -> None:
         reflector.last_error = "podgroups: the server could not find the requested resource"
 
     assert inspect(change) == ([], {})
+
+
+def test_device_claims_that_the_server_does_not_serve_are_unreadable() -> None:
+    """A pod that names a claim waits for it in vain. For other pods it is no problem."""
+
+    def change(informers: Informers) -> None:
+        informers.reflectors[ResourceClaim].counts.lists = 0
+
+    message = "the API server does not serve resourceclaims of resource.k8s.io/v1, which Kubernetes 1.34 and later have"
+    assert inspect(change) == ([], {"ResourceClaim": message})
 
 
 DOCUMENT = {
