@@ -235,7 +235,11 @@ class Binder:
             except plugin_exceptions() as error:
                 raise BindingError(self.runtime.runner.make_error(plugin, "PreBind", error).status) from error
             if result is None:
-                ensure_still_valid()
+                try:
+                    ensure_still_valid()
+                except BindingError as error:
+                    self.on_wait_end(plan.allocated_devices, error.status, self.clock.monotonic() - start_time)
+                    raise
                 if reason := self.get_stop_reason():
                     raise BindingError(error_status(f'running PreBind plugin "{plugin.name}": {reason}'))
                 result = plan.timeout_status if self.clock.monotonic() >= deadline else None

@@ -203,6 +203,22 @@ def test_a_binding_that_is_cancelled_names_the_pre_bind_plugin_that_was_running(
     assert (plugin.unreserved, harness.queue_of("web")) == (1, "backoff")
 
 
+def test_a_wait_for_devices_that_is_cancelled_is_counted_as_an_error() -> None:
+    """Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreBind (1.37)."""
+
+    def cancel(_: Any) -> None:
+        harness.context.pre_bind_cancel_functions["uid-default-web"]("preempted")
+
+    plan = ApiPlan((), cancel, 60.0, allocated_devices=(("gpu.example.com", True),))
+    harness, _ = make_harness(OnlyOne(pre_bind=plan))
+
+    harness.attempt()
+
+    labels = {"driver": "gpu.example.com", "profile": "default-scheduler", "status": "error"}
+    name = "scheduler_dra_bindingconditions_allocations_total"
+    assert harness.context.metrics.registry.get_sample_value(name, labels) == 1.0
+
+
 class OwnBinder:
     """Binds a pod with an invalid call."""
 
