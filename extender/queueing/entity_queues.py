@@ -28,6 +28,12 @@ from extender.queueing.unschedulable_entities import UnschedulableEntities
 
 log = logging.getLogger("extender.queueing")
 
+SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
+"""The label of the requeue after a failed attempt.
+
+Source: kube-scheduler/framework/types.go, ClusterEvent.Label (1.36).
+"""
+
 _LAST: Final = (math.inf,)
 """The sort key of an entity for which the QueueSort plugin fails."""
 
@@ -189,13 +195,15 @@ class EntityQueues:
     ) -> bool:
         """Move *entity* to the backoff queue unless a PreEnqueue plugin gates it; return whether it was moved.
 
-        *strategy* is the strategy by which the entity is requeued, if there is one.
+        *strategy* is the strategy by which the entity is requeued, if there is one. A member of a pod group in 1.36 is
+        not popped from the backoff queue between its failed attempt and the next event.
         """
         if self.pops_from_backoff_q and not self._passes_pre_enqueue(entity, event_label, strategy):
             return False
         self.unschedulable_entities.remove(entity.key)
         is_held = (
-            isinstance(entity, QueuedPodInfo)
+            event_label == SCHEDULE_ATTEMPT_FAILURE
+            and isinstance(entity, QueuedPodInfo)
             and "GenericWorkload" in self.gates
             and get_queued_group_key(entity.pod_info.pod) is not None
         )

@@ -30,7 +30,13 @@ from extender.cache.pod_info import PodInfo
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
-from extender.queueing.entity_queues import EntityQueues, MoveObserver, PreEnqueueRunner, QueueSettings
+from extender.queueing.entity_queues import (
+    SCHEDULE_ATTEMPT_FAILURE,
+    EntityQueues,
+    MoveObserver,
+    PreEnqueueRunner,
+    QueueSettings,
+)
 from extender.queueing.queued_entities import (
     QueuedEntity,
     QueuedPodGroupInfo,
@@ -44,7 +50,7 @@ from extender.queueing.queueing_hints import (
     QueueingHints,
     QueueingStrategy,
 )
-from extender.queueing.scheduling_queue import SCHEDULE_ATTEMPT_FAILURE, SchedulingQueue
+from extender.queueing.scheduling_queue import SchedulingQueue
 
 
 class WorkloadForest:

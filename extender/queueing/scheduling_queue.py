@@ -10,7 +10,7 @@ from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import Group
 from extender.cache.pod_info import PodInfo
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
-from extender.queueing.entity_queues import EntityQueues
+from extender.queueing.entity_queues import SCHEDULE_ATTEMPT_FAILURE, EntityQueues
 from extender.queueing.in_flight_events import InFlightEvents
 from extender.queueing.queued_entities import (
     QueuedEntity,
@@ -21,7 +21,6 @@ from extender.queueing.queued_entities import (
 )
 from extender.queueing.queueing_hints import QueueingStrategy, is_wildcard_event
 
-SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE, POP_FROM_BACKOFF_Q = "BackoffComplete", "PopFromBackoffQ"
 FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT = "ForceActivate", "UnschedulableTimeout"
 """Labels of events that do not come from the API server.

@@ -86,6 +86,25 @@ def test_a_rejected_member_is_popped_from_backoff_q_only_after_an_event() -> Non
     assert pop_all(harness) == ["web"]
 
 
+def test_a_member_that_an_event_moves_to_backoff_q_is_popped_before_the_next_event() -> None:
+    """It was gated after its attempt, because it waited for the eviction of its victims.
+
+    Source: pkg/scheduler/backend/queue/active_queue.go, activeQueue.unlockedPop (1.36).
+    """
+    harness = make_harness()
+    queued_pod = harness.add_and_pop(WEB)
+    queued_pod.unschedulable_plugins = frozenset({"NodeAdd"})
+    harness.gated.add("web")
+    harness.queue.add_unschedulable_if_not_present(queued_pod, 100)
+    assert harness.queue_of(WEB) == "gated"
+
+    harness.gated.clear()
+    harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 100)
+
+    assert harness.queue_of(WEB) == "backoff"
+    assert pop_all(harness) == ["web"]
+
+
 def test_a_member_that_no_plugin_rejected_is_not_popped_from_backoff_q() -> None:
     """It counts as one with an error."""
     harness = make_harness()
