@@ -15,7 +15,7 @@ Scheduler.updatePodInSchedulingQueue, Scheduler.handleAssumedPodDeletion, Schedu
 (1.36).
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -52,6 +52,7 @@ class Cache:
 
     Attributes:
         write_count: the number of writes to what snapshots show. Snapshots with the same number of writes are equal.
+        group_schedulers: the schedulers whose pending pods count as members of pod groups; None means all schedulers.
     """
 
     def __init__(self, gates: FeatureGates | None = None) -> None:
@@ -69,6 +70,7 @@ class Cache:
         self._pending: dict[str, Pod] = {}
         self._nominated_nodes: dict[str, str] = {}  # by uid of the nominated pod
         self.write_count = 0
+        self.group_schedulers: Collection[str] | None = None
 
     # -- reading
 
@@ -137,7 +139,7 @@ class Cache:
         child._snapshot, child._assumed = None, {}
         child._has_composite_groups, child.write_count = self._has_composite_groups, self.write_count
         child._assigned, child._pending = dict(self._assigned), dict(self._pending)
-        child._nominated_nodes = dict(self._nominated_nodes)
+        child._nominated_nodes, child.group_schedulers = dict(self._nominated_nodes), self.group_schedulers
         return child
 
     @property
@@ -236,7 +238,12 @@ class Cache:
             self._get_writable_tables().replace_pod(old_pod, assigned_pod)
 
     def _add_pending_group_member(self, pod: Pod) -> None:
-        if get_pod_group_key(pod) is not None:
+        """Add a member, unless another scheduler schedules it.
+
+        Source: pkg/scheduler/eventhandlers.go, Scheduler.addPod (1.37).
+        """
+        counts = self.group_schedulers is None or pod.spec.scheduler_name in self.group_schedulers
+        if counts and get_pod_group_key(pod) is not None:
             self._get_writable_tables().pod_groups.add_pending(pod)
 
     def remove_pod(self, uid: str) -> None:

@@ -45,7 +45,7 @@ EVENT_RESOURCE_BY_KIND: Final[Mapping[type, EventResource]] = {
 
 
 class EventHandler:
-    """Handles changes of API objects, after the cache is updated. This base class ignores them."""
+    """Handles changes of API objects after the cache, but deletions of pending pods before it. Ignores them here."""
 
     def on_pending_pod_add(self, pod: Pod) -> None:
         """Handle a new pod without a node."""
@@ -98,7 +98,8 @@ class ClusterEventDispatcher:
 
         Source: pkg/scheduler/eventhandlers.go, responsibleForPod (1.36).
         """
-        self._cache, self._handler, self._scheduler_names = cache, handler, frozenset(scheduler_names)
+        self._cache, self._handler = cache, handler
+        self.set_scheduler_names(scheduler_names)
         self._gates = gates = gates or FeatureGates()
         self._coscheduling = gates.coscheduling
         self.on_pod_change: Callable[[Pod], None] = do_nothing
@@ -116,7 +117,7 @@ class ClusterEventDispatcher:
 
     def set_scheduler_names(self, scheduler_names: Collection[str]) -> None:
         """Replace the scheduler names for which this process is responsible."""
-        self._scheduler_names = frozenset(scheduler_names)
+        self._scheduler_names = self._cache.group_schedulers = frozenset(scheduler_names)
 
     def on_add(self, obj: KubernetesObject) -> None:
         """Handle the new object *obj*."""
@@ -274,6 +275,7 @@ class ClusterEventDispatcher:
             self._notify_nomination_removed(old, old_nomination)
 
     def _delete_pod(self, pod: Pod) -> None:
+        """Delete *pod*. Source: pkg/scheduler/eventhandlers.go, Scheduler.deletePodFromSchedulingQueue (1.37)."""
         uid = pod.uid_or_key
         if pod.spec.node_name:
             self._cache.remove_pod(uid)

@@ -250,14 +250,31 @@ def test_the_other_members_of_a_deleted_member_stay_in_their_queue() -> None:
 
     Source: pkg/scheduler/eventhandlers.go, Scheduler.deletePodFromSchedulingQueue (1.37).
     """
-    harness = SchedulerHarness(make_node("n1", allocatable=ALLOCATABLE), make_pod_group(min_count=2), profile=PROFILE)
+    harness = SchedulerHarness(make_pod_group(min_count=2), profile=PROFILE)
     first, second = members("ab")
     harness.create(first, second)
-    harness.dispatcher.on_delete(first)
-    queues = harness.queue._queues.list_by_queue()
-    assert [member.key for entity in queues["active"] for member in entity.pods] == ["default/b"]
+    harness.run()
+    assert harness.queue.count_pending_pods()["backoff"] == 2
 
-    harness.attempt()
-    assert notes(harness) == {"default/b": 'error in "DynamicResources" PodGroupPostFilter plugins: not found'}
-    queues = harness.queue._queues.list_by_queue()
-    assert [member.key for entity in queues["gated"] for member in entity.pods] == ["default/b"]
+    harness.events.recorded.clear()
+    harness.dispatcher.on_delete(second)
+    assert harness.queue.count_pending_pods()["backoff"] == 1
+    harness.run(turns=3)
+    assert notes(harness) == {first.key: 'error in "DynamicResources" PodGroupPostFilter plugins: not found'}
+    assert harness.queue.count_pending_pods()["gated"] == 1
+
+
+def test_a_pending_member_of_another_scheduler_does_not_count() -> None:
+    """Source: pkg/scheduler/eventhandlers.go, Scheduler.addPod (1.37)."""
+    harness = SchedulerHarness(make_node("n1", allocatable=ALLOCATABLE), make_pod_group(min_count=2), profile=PROFILE)
+    (own,) = members("a")
+    (other,) = members("b", spec={"schedulerName": "other-scheduler"})
+    harness.create(own, other)
+    harness.run()
+    assert (harness.node_of(own), harness.queue.count_pending_pods()["gated"]) == ("", 1)
+
+    harness.dispatcher.on_delete(other)
+    harness.create(*members("c", spec={"schedulerName": "other-scheduler"}, node="n1"))
+    harness.run()
+    rule = "all pods in a single pod group should have the same .spec.schedulerName set"
+    assert notes(harness) == {own.key: f'{rule}, got: "other-scheduler" and "default-scheduler"'}
