@@ -4,6 +4,7 @@ Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.As
 volumeBinder.BindPodVolumes (1.36).
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -85,40 +86,52 @@ def make_pod_volumes(node_name: str, result: PodVolumesResult) -> PodVolumes:
     return PodVolumes(node_name, tuple(static_bindings), dynamic_provisions)
 
 
-def plan_binding(pod: PodInfo, pod_volumes: PodVolumes, volume_index: VolumeIndex, timeout: float) -> ApiPlan:
+def plan_binding(
+    pod: PodInfo, pod_volumes: PodVolumes, snapshot: Snapshot, volume_index: VolumeIndex, timeout: float
+) -> ApiPlan:
     """Return the API calls that bind the claims, and the condition that all claims are bound.
 
-    The calls are merge patches with the object's resource version. They fail if the object has changed since. *timeout*
-    is in seconds.
+    The calls are merge patches with the object's resource version. They fail if the object has changed since Reserve.
+    An object is not written if it has not changed and *snapshot* shows what would be written. Until then another pod
+    may have assumed the same, but may still fail to write it. *timeout* is in seconds.
     """
-    calls = [
-        _make_volume_patch(binding)
-        for binding in pod_volumes.static_bindings
-        if binding.assumed is not binding.original
-    ]
-    provisions = pod_volumes.dynamic_provisions
-    calls += [_make_claim_patch(provision) for provision in provisions if provision.assumed is not provision.original]
+    calls: list[ApiCall] = []
+    written_keys: set[str] = set()
+    for binding in pod_volumes.static_bindings:
+        volume = snapshot.get_object(PersistentVolume, binding.original.metadata.name)
+        is_bound = volume is not None and bind_volume_to_claim(volume, binding.claim) is volume
+        if volume is None or not is_bound or not has_same_version(volume, binding.original):
+            calls.append(_make_volume_patch(binding, volume or binding.original))
+            written_keys.add(binding.original.metadata.name)
+    for provision in pod_volumes.dynamic_provisions:
+        claim = snapshot.get_object(PersistentVolumeClaim, provision.original.key)
+        has_node = claim is not None and copy_with_selected_node(claim, pod_volumes.node_name) is claim
+        if claim is None or not has_node or not has_same_version(claim, provision.original):
+            calls.append(_make_claim_patch(provision, claim or provision.original))
+            written_keys.add(provision.original.key)
 
     def wait_condition(snapshot: Snapshot) -> Status | None:
-        outcome = _check_bindings(pod, pod_volumes, snapshot, volume_index)
+        outcome = _check_bindings(pod, pod_volumes, snapshot, volume_index, written_keys)
         return error_status(f"binding volumes: {outcome}") if isinstance(outcome, str) else SUCCESS if outcome else None
 
     return ApiPlan(tuple(calls), wait_condition, timeout, _TIMED_OUT)
 
 
-def _make_volume_patch(binding: BindingInfo) -> ApiCall:
+def _make_volume_patch(binding: BindingInfo, stored_volume: PersistentVolume) -> ApiCall:
     original, assumed = binding.original.metadata, binding.assumed.metadata
+    stored_annotations = stored_volume.metadata.annotations
     body: dict[str, Any] = {
-        "metadata": _make_metadata_patch(original.resource_version, original.annotations, assumed.annotations)
+        "metadata": _make_metadata_patch(original.resource_version, stored_annotations, assumed.annotations)
     }
-    if binding.assumed.spec is not binding.original.spec:
+    if binding.assumed.spec.claim_ref != stored_volume.spec.claim_ref:
         body["spec"] = {"claimRef": msgspec.to_builtins(binding.assumed.spec.claim_ref)}
     return ApiCall("patch", "PersistentVolume", "", original.name, body)
 
 
-def _make_claim_patch(provision: DynamicProvision) -> ApiCall:
+def _make_claim_patch(provision: DynamicProvision, stored_claim: PersistentVolumeClaim) -> ApiCall:
     original, assumed = provision.original.metadata, provision.assumed.metadata
-    body = {"metadata": _make_metadata_patch(original.resource_version, original.annotations, assumed.annotations)}
+    stored_annotations = stored_claim.metadata.annotations
+    body = {"metadata": _make_metadata_patch(original.resource_version, stored_annotations, assumed.annotations)}
     return ApiCall("patch", "PersistentVolumeClaim", original.namespace, original.name, body)
 
 
@@ -130,8 +143,17 @@ def _make_metadata_patch(resource_version: str, original: dict[str, str], assume
     }
 
 
-def _check_bindings(pod: PodInfo, pod_volumes: PodVolumes, snapshot: Snapshot, volume_index: VolumeIndex) -> bool | str:
-    """Return True if all claims are bound, False if some are not bound yet, or an error message if binding failed."""
+def _check_bindings(
+    pod: PodInfo,
+    pod_volumes: PodVolumes,
+    snapshot: Snapshot,
+    volume_index: VolumeIndex,
+    written_keys: Collection[str],
+) -> bool | str:
+    """Return True if all claims are bound, False if some are not bound yet, or an error message if binding failed.
+
+    *written_keys* are those of the volumes and claims that PreBind has written.
+    """
     row = snapshot.row(pod_volumes.node_name)
     if row is None:
         return f'failed to get node "{pod_volumes.node_name}": node "{pod_volumes.node_name}" not found'
@@ -139,17 +161,19 @@ def _check_bindings(pod: PodInfo, pod_volumes: PodVolumes, snapshot: Snapshot, v
         return f'pod does not exist any more: pod "{pod.pod.metadata.name}" not found'
     view = snapshot.view(np.array([row], dtype=np.int64))
     for binding in pod_volumes.static_bindings:
-        outcome = _check_binding(binding, view, volume_index)
+        outcome = _check_binding(binding, view, volume_index, written_keys)
         if outcome is not True:
             return outcome
     for provision in pod_volumes.dynamic_provisions:
-        outcome = _check_provision(provision, pod_volumes.node_name, view, volume_index)
+        outcome = _check_provision(provision, pod_volumes.node_name, view, volume_index, written_keys)
         if outcome is not True:
             return outcome
     return True
 
 
-def _check_binding(binding: BindingInfo, view: NodeView, volume_index: VolumeIndex) -> bool | str:
+def _check_binding(
+    binding: BindingInfo, view: NodeView, volume_index: VolumeIndex, written_keys: Collection[str]
+) -> bool | str:
     name = binding.original.metadata.name
     volume = view.snapshot.get_object(PersistentVolume, name)
     if volume is None:
@@ -157,7 +181,7 @@ def _check_binding(binding: BindingInfo, view: NodeView, volume_index: VolumeInd
     claim = view.snapshot.get_object(PersistentVolumeClaim, binding.claim.key)
     if claim is None:
         return f'failed to check binding: persistentvolumeclaims "{binding.claim.key}" not found'
-    if binding.assumed is not binding.original and has_same_version(volume, binding.original):
+    if name in written_keys and has_same_version(volume, binding.original):
         return False  # the patch is not observed yet
     message = _check_node_affinity(volume, view, volume_index)
     if message:
@@ -171,12 +195,16 @@ def _check_binding(binding: BindingInfo, view: NodeView, volume_index: VolumeInd
 
 
 def _check_provision(
-    provision: DynamicProvision, node_name: str, view: NodeView, volume_index: VolumeIndex
+    provision: DynamicProvision,
+    node_name: str,
+    view: NodeView,
+    volume_index: VolumeIndex,
+    written_keys: Collection[str],
 ) -> bool | str:
     claim = view.snapshot.get_object(PersistentVolumeClaim, provision.original.key)
     if claim is None:
         return f'failed to check provisioning pvc: persistentvolumeclaims "{provision.original.key}" not found'
-    if provision.assumed is not provision.original and has_same_version(claim, provision.original):
+    if provision.original.key in written_keys and has_same_version(claim, provision.original):
         return False  # the patch is not observed yet
     annotations = claim.metadata.annotations
     if not annotations:

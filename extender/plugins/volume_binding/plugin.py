@@ -292,7 +292,7 @@ class VolumeBinding:
             else _make_no_volumes_error(node_name)
         )
 
-    def pre_bind(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: _StateData | None) -> ApiPlan | Status:  # noqa: ARG002
+    def pre_bind(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: _StateData | None) -> ApiPlan | Status:
         """Return the API calls that bind the claims, and the condition that all claims are bound.
 
         Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.BindPodVolumes (1.36).
@@ -302,7 +302,7 @@ class VolumeBinding:
         reserved_volumes = state.reserved_volumes
         if reserved_volumes is None or not _is_reserved_on(state, node_name):
             return _make_no_volumes_error(node_name)
-        return plan_binding(pod, reserved_volumes, self._volume_index, self._timeout)
+        return plan_binding(pod, reserved_volumes, snapshot, self._volume_index, self._timeout)
 
     # -- events
 
