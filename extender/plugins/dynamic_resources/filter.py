@@ -94,6 +94,7 @@ def find_rejections(state_data: StateData, nodes: NodeView, context: FilterConte
     for mask in unavailable_by_claim.values():
         has_unavailable_claim |= mask
     must_allocate = bool(state_data.unallocated_indices)
+    has_allocated_claims = state_data.names_extended_claim and not state_data.has_unallocated_user_claim
     checks_resources = context.resources_options is not None and context.release.has_node_allocatable_overhead
     shared_claim_nodes = _find_shared_claim_nodes(state_data, nodes, context)
     for resources, group_nodes in node_groups:
@@ -103,9 +104,10 @@ def find_rejections(state_data: StateData, nodes: NodeView, context: FilterConte
         for mask, reason in shared_claim_nodes:
             rejected_nodes.add(allowed_nodes & mask, reason)
             allowed_nodes = allowed_nodes & ~mask
-        if must_allocate or checks_resources:
+        allocates = must_allocate and (bool(resources) or not has_allocated_claims)
+        if allocates or checks_resources:
             search = _NodeSearch(state_data, nodes, context, rejected_nodes)
-            if must_allocate:
+            if allocates:
                 search.allocate(allowed_nodes, _get_allocation_request(state_data, resources, context))
             else:
                 search.search(np.flatnonzero(allowed_nodes), None)

@@ -14,6 +14,7 @@ from extender.api.kinds.devices import AllocationResult, ResourceClaim, Resource
 from extender.api.kinds.pod import NodeAllocatableResourceClaimStatus, Pod
 from extender.api.matching import CompiledNodeSelector
 from extender.cache.tables.arrays import BoolArray
+from extender.dra.allocated_devices import get_extended_resource_pod
 from extender.dra.allocator import CachedAllocations, ClaimsToAllocate, NodeAllocation
 from extender.dra.extended_resources import ExtendedResourceRequests
 
@@ -120,6 +121,14 @@ class StateData:
     def has_unallocated_user_claim(self) -> bool:
         """Whether a claim of the pod's spec has no allocation."""
         return any(self.claims[index] is not self.extended_resource_claim for index in self.unallocated_indices)
+
+    @property
+    def names_extended_claim(self) -> bool:
+        """Whether the spec names the pod's claim for extended resources, as in the verb bind; it needs no other one."""
+        return any(
+            claim is not self.extended_resource_claim and get_extended_resource_pod(claim) == self.pod.metadata.uid
+            for claim in self.claims
+        )
 
     @property
     def extended_claim_exists(self) -> bool:

@@ -73,8 +73,10 @@ def test_resources_that_the_claim_does_not_provide_are_checked(free: str, error:
     trainer = make_trainer(**{FPGA: "1"})
     node = make_node("n1", allocatable={"cpu": "4", "pods": "9", FPGA: "1"})
     other = make_pod("other", node="n1", requests={} if free == "1" else {FPGA: "1"})
-    bind_verb, _ = make_bind_verb(FakeApiServer(trainer), trainer, node, other, *DEVICES, make_trainer_claim())
+    server = FakeApiServer(trainer)
+    bind_verb, _ = make_bind_verb(server, trainer, node, other, *DEVICES, make_trainer_claim())
     assert bind_all(bind_verb, ARGS) == [error]
+    assert server.written == ([] if error else RESERVATION)  # a device plugin provides the FPGA without a claim
 
 
 def test_a_claim_that_the_watch_shows_late_is_awaited() -> None:
