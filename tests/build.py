@@ -3,7 +3,7 @@
 Objects are decoded from builtins in the format of the API.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from extender.api.codec import from_builtins
@@ -95,9 +95,11 @@ def make_object(raw: Raw) -> Any:
     return from_builtins(dict(raw), KINDS[raw["apiVersion"], raw["kind"]])
 
 
-def make_cluster(*objects: Any, gates: FeatureGates | None = None) -> Cache:
-    """Make a cache of nodes, pods and other objects."""
-    cache = Cache(gates)
+def make_cluster(
+    *objects: Any, gates: FeatureGates | None = None, group_schedulers: Collection[str] | None = None
+) -> Cache:
+    """Make a cache of nodes, pods and other objects; see `Cache.__init__`."""
+    cache = Cache(gates, group_schedulers)
     for obj in objects:
         if isinstance(obj, Node):
             cache.add_or_update_node(obj)

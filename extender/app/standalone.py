@@ -90,7 +90,7 @@ class StandaloneScheduler:
         self._wake_event = asyncio.Event()
         self.transport.pending.on_capacity = self._wake_event.set
         self._api_writer = ApiWriter(Writer(self.transport), self._may_act, release=setup.gates.release)
-        self.cache = Cache(setup.gates)
+        self.cache = Cache(setup.gates, frozenset(setup.profiles))
         self.runtimes = {name: make_runtime(metrics.make_profile_observer(name)) for name in setup.profiles}
         self.queue = self._make_queue(metrics, max_in_unschedulable_pods_seconds)
         self.broadcasters = {name: self._make_broadcaster(name) for name in setup.profiles}

@@ -52,14 +52,14 @@ class Cache:
 
     Attributes:
         write_count: the number of writes to what snapshots show. Snapshots with the same number of writes are equal.
-        group_schedulers: the schedulers whose pending pods count as members of pod groups; None means all schedulers.
     """
 
-    def __init__(self, gates: FeatureGates | None = None) -> None:
+    def __init__(self, gates: FeatureGates | None = None, group_schedulers: Collection[str] | None = None) -> None:
         """Create an empty cache.
 
         The feature gates decide how the requests of a pod are counted, and whether composite pod groups are stored;
-        None means the default gates.
+        None means the default gates. Pending pods of *group_schedulers* count as members of pod groups; None means the
+        pods of all schedulers.
         """
         gates = gates or FeatureGates()
         self._tables = ClusterTables(SignatureCache(Symbols(), make_pod_resources_options(gates)))
@@ -70,7 +70,7 @@ class Cache:
         self._pending: dict[str, Pod] = {}
         self._nominated_nodes: dict[str, str] = {}  # by uid of the nominated pod
         self.write_count = 0
-        self.group_schedulers: Collection[str] | None = None
+        self._group_schedulers = group_schedulers
 
     # -- reading
 
@@ -139,7 +139,7 @@ class Cache:
         child._snapshot, child._assumed = None, {}
         child._has_composite_groups, child.write_count = self._has_composite_groups, self.write_count
         child._assigned, child._pending = dict(self._assigned), dict(self._pending)
-        child._nominated_nodes, child.group_schedulers = dict(self._nominated_nodes), self.group_schedulers
+        child._nominated_nodes, child._group_schedulers = dict(self._nominated_nodes), self._group_schedulers
         return child
 
     @property
@@ -242,7 +242,7 @@ class Cache:
 
         Source: pkg/scheduler/eventhandlers.go, Scheduler.addPod (1.37).
         """
-        counts = self.group_schedulers is None or pod.spec.scheduler_name in self.group_schedulers
+        counts = self._group_schedulers is None or pod.spec.scheduler_name in self._group_schedulers
         if counts and get_pod_group_key(pod) is not None:
             self._get_writable_tables().pod_groups.add_pending(pod)
 

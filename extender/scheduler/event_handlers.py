@@ -98,8 +98,7 @@ class ClusterEventDispatcher:
 
         Source: pkg/scheduler/eventhandlers.go, responsibleForPod (1.36).
         """
-        self._cache, self._handler = cache, handler
-        self.set_scheduler_names(scheduler_names)
+        self._cache, self._handler, self._scheduler_names = cache, handler, frozenset(scheduler_names)
         self._gates = gates = gates or FeatureGates()
         self._coscheduling = gates.coscheduling
         self.on_pod_change: Callable[[Pod], None] = do_nothing
@@ -117,7 +116,7 @@ class ClusterEventDispatcher:
 
     def set_scheduler_names(self, scheduler_names: Collection[str]) -> None:
         """Replace the scheduler names for which this process is responsible."""
-        self._scheduler_names = self._cache.group_schedulers = frozenset(scheduler_names)
+        self._scheduler_names = frozenset(scheduler_names)
 
     def on_add(self, obj: KubernetesObject) -> None:
         """Handle the new object *obj*."""

@@ -127,3 +127,14 @@ def test_a_pod_that_was_assumed_before_its_first_event_is_not_nominated() -> Non
         assert nominated_pods(cluster) == ["web"]
 
     with_cluster(inspect)
+
+
+def test_pending_pods_of_any_scheduler_are_members_of_pod_groups() -> None:
+    """A scheduler with another name may call the verbs for the pods of a gang."""
+    pod = make_pod("web", spec={"schedulerName": "another", "schedulingGroup": {"podGroupName": "train"}})
+
+    def inspect(cluster: LiveCluster) -> None:
+        deliver(cluster, None, pod)
+        assert list(cluster.cache.snapshot().pod_group("default/train").pending) == [pod.metadata.uid]
+
+    with_cluster(inspect)

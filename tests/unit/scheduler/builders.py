@@ -146,7 +146,7 @@ class SchedulerHarness:
     def __init__(self, *objects: Any, profile: Profile | None = None, gates: FeatureGates | None = None) -> None:
         self.clock, self.api, self.events, self.leader = ManualClock(), FakeApi(), FakeRecorder(), FakeLeadership()
         self.profile = profile or wiring.build_setup(gates=gates).first_profile
-        self.cache: Cache = make_cluster(*objects, gates=gates)
+        self.cache: Cache = make_cluster(*objects, gates=gates, group_schedulers={"default-scheduler"})
         runtime = wiring.make_runtime()
 
         def gate(pod_info: PodInfo, first: str) -> Status | None:
