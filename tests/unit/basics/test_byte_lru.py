@@ -1,5 +1,7 @@
 """ByteLRU: values are created once per byte string and evicted when their estimated memory exceeds the limit."""
 
+from random import Random
+
 import pytest
 
 from extender.basics.byte_lru import ByteLRU, estimate_decoded_bytes
@@ -34,6 +36,20 @@ def test_the_least_recently_used_key_is_evicted_first() -> None:
     for data in (b"aa", b"cc", b"dd", b"bb"):
         cache.get_or_create(data, decoder)
     assert decoder.calls == [b"bb"]
+
+
+@pytest.mark.parametrize(("rng", "most"), [(Random(0), 40), (None, 110)], ids=["random", "least recently used"])
+def test_of_keys_that_repeat_in_a_cycle_only_a_part_is_decoded_again_if_random_ones_are_evicted(
+    rng: Random | None, most: int
+) -> None:
+    """There are 110 keys of 3 bytes, and 100 are cached. The least recently used one is always needed next."""
+    cache, decoder = ByteLRU[bytes](300, len, rng), RecordingDecoder()
+    for _ in range(10):
+        decoder.calls.clear()
+        for number in range(110):
+            cache.get_or_create(b"%03d" % number, decoder)
+        assert len(cache) <= 100
+    assert most - 30 <= len(decoder.calls) <= most
 
 
 def test_a_value_above_the_limit_is_decoded_and_evicts_nothing() -> None:

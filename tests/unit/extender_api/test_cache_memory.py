@@ -3,6 +3,7 @@
 import gc
 import tracemalloc
 from collections.abc import Callable
+from random import Random
 
 import pytest
 
@@ -36,7 +37,7 @@ FLOODS: dict[str, tuple[Callable[[int], bytes], int]] = {
 def test_the_caches_of_a_flood_of_objects_take_at_most_their_limit(
     make_request: Callable[[int], bytes], count: int
 ) -> None:
-    caches = DecodeCaches(ByteLRU(LIMIT), ByteLRU(LIMIT))
+    caches = DecodeCaches(ByteLRU(LIMIT), ByteLRU(LIMIT, rng=Random(0)))
     requests = [make_request(number) for number in range(count)]
     for request in (make_nodes_request(1000), make_pod_request(1000)):
         run_now(decode_args(request, caches=DecodeCaches()))
