@@ -252,10 +252,13 @@ def _get_scope(kind: str, pods: Collection[Pod]) -> tuple[str, str]:
 
 
 def _is_missed(kind: str, pods: Iterable[Pod]) -> bool:
-    """Return whether *pods* refer to objects of *kind*, which the API server does not serve."""
-    if kind == "CoschedulingPodGroup":
-        return any(POD_GROUP_LABEL in pod.metadata.labels for pod in pods)
-    return kind in MISSING_KIND_HINTS and any(pod.spec.resource_claims for pod in pods)
+    """Return whether *pods* refer to objects of *kind*, which the API server does not serve.
+
+    Pod groups of coscheduling are read only for pods that refer to them.
+    """
+    return kind in MISSING_KIND_HINTS and (
+        kind == "CoschedulingPodGroup" or any(pod.spec.resource_claims for pod in pods)
+    )
 
 
 def _may_matter(kind: str, selected_pods: Sequence[Pod], pods: Sequence[Pod]) -> bool:

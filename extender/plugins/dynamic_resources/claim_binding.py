@@ -201,9 +201,10 @@ def find_mapping_error(state_data: StateData) -> str | None:
     Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
     DynamicResources.patchPodExtendedResourceClaimStatus (1.37).
     """
+    if state_data.extended_resource_claim is None or state_data.extended_claim_exists:
+        return None
     index = len(state_data.claims) - 1
-    is_new = any(claim.metadata.name == SPECIAL_CLAIM_IN_MEM_NAME for claim in state_data.claims)
-    if not is_new or index not in state_data.bound_claims or _get_mappings(state_data):
+    if index not in state_data.bound_claims or _get_mappings(state_data):
         return None
     return f"nil or empty request mappings, no update of pod {state_data.pod.key} ExtendedResourceClaimStatus"
 

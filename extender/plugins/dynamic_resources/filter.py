@@ -94,7 +94,11 @@ def find_rejections(state_data: StateData, nodes: NodeView, context: FilterConte
     for mask in unavailable_by_claim.values():
         has_unavailable_claim |= mask
     must_allocate = bool(state_data.unallocated_indices)
-    has_allocated_claims = state_data.names_extended_claim and not state_data.has_unallocated_user_claim
+    has_allocated_claims = (
+        extended_resource_claim is not None
+        and state_data.names_extended_claim
+        and not state_data.has_unallocated_user_claim
+    )
     checks_resources = context.resources_options is not None and context.release.has_node_allocatable_overhead
     shared_claim_nodes = _find_shared_claim_nodes(state_data, nodes, context)
     for resources, group_nodes in node_groups:

@@ -177,11 +177,17 @@ def test_pre_bind_pre_flight_skips_pods_without_claims() -> None:
     assert plugin.pre_bind_pre_flight(pod_info, "n", None) == Status(Code.SKIP)
 
 
-def test_binding_conditions_of_a_new_claim_are_checked_when_the_watch_shows_the_claim() -> None:
+def plan_new_claim_with_conditions() -> tuple[Cache, FakeClock, ApiPlan]:
+    """Return the plan of PreBind for an extended resource, whose device has a binding condition."""
     device = {"bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}
     served = make_device_class("served", extendedResourceName="example.com/gpu")
     cache, clock = make_cache(served, devices={"d0": device}), FakeClock()
     plan = plan_pre_bind(make_plugin(clock), cache, make_pod("pod", requests={"example.com/gpu": "1"}))
+    return cache, clock, plan
+
+
+def test_binding_conditions_of_a_new_claim_are_checked_when_the_watch_shows_the_claim() -> None:
+    cache, _, plan = plan_new_claim_with_conditions()
     assert plan.wait_condition is not None
     assert plan.wait_condition(cache.snapshot()) is None
 
@@ -197,10 +203,7 @@ def test_binding_conditions_of_a_new_claim_are_checked_when_the_watch_shows_the_
 
 
 def test_a_new_claim_that_the_watch_does_not_show_fails_the_binding_after_two_minutes() -> None:
-    device = {"bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}
-    served = make_device_class("served", extendedResourceName="example.com/gpu")
-    cache, clock = make_cache(served, devices={"d0": device}), FakeClock()
-    plan = plan_pre_bind(make_plugin(clock), cache, make_pod("pod", requests={"example.com/gpu": "1"}))
+    cache, clock, plan = plan_new_claim_with_conditions()
     assert plan.wait_condition is not None
     clock.time += 119
     assert plan.wait_condition(cache.snapshot()) is None
