@@ -148,11 +148,15 @@ def new_method_not_allowed() -> StatusError:
 
 
 def new_unsupported_media(supported_types: Iterable[str] = ()) -> StatusError:
-    """Return a 415 error: the body's media type is not one of *supported_types*."""
+    """Return a 415 error: the body's media type is not one of *supported_types*.
+
+    kubectl sends protobuf in some commands, such as `create namespace`, and shows the text.
+    """
     if not supported_types:
         return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
     text = (
         f"the body of the request was in an unknown format - accepted media types include: {', '.join(supported_types)}"
+        "; use kubectl apply, or add --dry-run=client --output=yaml | kubectl apply --filename=- to the command"
     )
     return StatusError(415, "UnsupportedMediaType", text)
 

@@ -108,6 +108,20 @@ def test_an_invalid_body_is_rejected(method: str, body: bytes, media: str, code:
     run(scenario)
 
 
+def test_a_body_in_protobuf_is_rejected_with_the_commands_that_work() -> None:
+    """kubectl sends protobuf in `create namespace`, and shows the message."""
+
+    async def scenario(_: FakeApiServer, client: Client) -> None:
+        response = await client.request("POST", "/api/v1/namespaces", b"k8s\x00", "application/vnd.kubernetes.protobuf")
+        assert response.body["message"] == (
+            "the body of the request was in an unknown format - accepted media types include: application/json, "
+            "application/yaml; use kubectl apply, or add --dry-run=client --output=yaml | kubectl apply --filename=- "
+            "to the command"
+        )
+
+    run(scenario)
+
+
 def test_an_unsupported_accept_header_is_rejected() -> None:
     async def scenario(_: FakeApiServer, client: Client) -> None:
         assert (await client.request("GET", PODS, Accept="application/vnd.kubernetes.protobuf")).code == 406
