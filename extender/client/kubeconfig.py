@@ -247,18 +247,17 @@ def _load_kubeconfig(files: list[Path], source: CredentialSource) -> RestConfig:
         if context is None:
             raise CredentialsError(f"kubeconfig {file_list}: no current-context; set one")
         cluster, user = find_context(configs, context)
-        credential_settings = {
-            key: user.values.pop(key)
-            for key in ("exec", "tokenFile")
-            if user.values.get(key) and not user.values.get("token")
-        }
+        credential_settings = {key: user.values.pop(key) for key in ("exec", "tokenFile") if user.values.get(key)}
+        if user.values.get("token") or "tokenFile" in credential_settings:
+            credential_settings.pop("exec", None)
         configuration = (
             _load_auth_provider(cluster, user)
             if "auth-provider" in user.values
             else make_static_configuration(cluster, user)
         )
+        cluster_with_ca = {**cluster.values, "certificate-authority": configuration.ssl_ca_cert}
         exec_status = (
-            run_exec_plugin(credential_settings["exec"], user.folder, cluster.values)
+            run_exec_plugin(credential_settings["exec"], user.folder, cluster_with_ca)
             if "exec" in credential_settings
             else {}
         )
@@ -318,8 +317,8 @@ def _build_config(
     authorization = configuration.get_api_key_with_prefix("BearerToken")
     headers = [("Authorization", " ".join(authorization.split()))] if authorization else []
     refresh_after = None
-    if credential_settings.get("tokenFile") and not authorization:
-        headers = [_make_bearer_header(_read_token(user.folder / credential_settings["tokenFile"]))]
+    if credential_settings.get("tokenFile"):
+        headers = [_make_bearer_header(_read_token_or_default(user, credential_settings["tokenFile"]))]
         refresh_after = TOKEN_FILE_SECONDS
     elif exec_status.get("token") and not authorization:
         headers = [_make_bearer_header(exec_status["token"])]
@@ -358,6 +357,22 @@ def _build_config(
 
 def _make_bearer_header(token: str) -> tuple[str, str]:
     return "Authorization", f"Bearer {token.strip()}"
+
+
+def _read_token_or_default(user: Entry, file_name: str) -> str:
+    """Return the token in the file, or the token of the user if the file cannot be read.
+
+    Raises:
+        CredentialsError: the file cannot be read, and the user has no token.
+
+    Source: client-go/transport/round_trippers.go, bearerAuthRoundTripper.RoundTrip (1.37).
+    """
+    try:
+        return _read_token(user.folder / file_name)
+    except CredentialsError:
+        if user.values.get("token"):
+            return str(user.values["token"])
+        raise
 
 
 def _read_token(file: Path) -> str:

@@ -14,11 +14,19 @@ import signal
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from extender.basics.input_limits import MAX_CREDENTIAL_BYTES, format_size, shorten
+from extender.basics.input_limits import (
+    MAX_CERTIFICATE_BYTES,
+    MAX_CREDENTIAL_BYTES,
+    InputLimitError,
+    format_size,
+    read_limited_file,
+    shorten,
+)
 from extender.client.errors import CredentialsError
 
 EXEC_PLUGIN_SECONDS: Final = 60.0
@@ -28,6 +36,15 @@ INTERACTIVE_SECONDS: Final = 600.0
 """The maximum duration in seconds of a plugin with a terminal. A user may log in on the terminal."""
 
 _EXTENSION_NAME: Final = "client.authentication.k8s.io/exec"
+_CLUSTER_FIELDS: Final = (
+    *("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data"),
+    *("proxy-url", "disable-compression"),
+)
+"""The fields of a cluster that a plugin gets.
+
+Source: client-go/pkg/apis/clientauthentication/v1/types.go, Cluster (1.37).
+"""
+
 _STANDARD_INPUT: Final = 0
 _READ_BYTES: Final = 64 * 1024
 _MAX_STDERR_LENGTH: Final = 500
@@ -39,7 +56,7 @@ def run_exec_plugin(settings: Mapping[str, Any], base_dir: Path, cluster: Mappin
     """Run a plugin and return the status of its ExecCredential. Blocking.
 
     *settings* is the field `exec` of a user. A relative path of the command is relative to *base_dir*, the folder of
-    the kubeconfig file. *cluster* is that of the context, for a plugin with `provideClusterInfo`.
+    the kubeconfig file. *cluster* is that of the context, with absolute paths, for a plugin with `provideClusterInfo`.
 
     Raises:
         CredentialsError: the plugin cannot be run, fails, exceeds a limit, or returns no credentials.
@@ -53,7 +70,10 @@ def run_exec_plugin(settings: Mapping[str, Any], base_dir: Path, cluster: Mappin
         is_interactive = _is_interactive(settings.get("interactiveMode"))
         arguments = [path, *map(str, settings.get("args") or ())]
         variables = {str(entry["name"]): str(entry["value"]) for entry in settings.get("env") or ()}
-        info = _make_exec_info(version, cluster if settings.get("provideClusterInfo") else None, is_interactive)
+        spec: dict[str, Any] = {"interactive": is_interactive}
+        if settings.get("provideClusterInfo"):
+            spec["cluster"] = _make_cluster_info(cluster)
+        info = json.dumps({"apiVersion": version, "kind": "ExecCredential", "spec": spec})
         environment = {**os.environ, **variables, "KUBERNETES_EXEC_INFO": info}
         output = _run(arguments, environment, str(base_dir), is_interactive=is_interactive)
         status = _parse_credential(output, version)
@@ -91,15 +111,26 @@ def _is_interactive(mode: object) -> bool:
             raise ValueError(f"unknown interactiveMode: {shorten(str(mode))}")
 
 
-def _make_exec_info(version: str, cluster: Mapping[str, Any] | None, is_interactive: bool) -> str:
-    spec: dict[str, Any] = {"interactive": is_interactive}
-    if cluster is not None:
-        spec["cluster"] = dict(cluster)
-        for extension in cluster.get("extensions") or ():
-            if extension["name"] == _EXTENSION_NAME:
-                spec["cluster"]["config"] = extension["extension"]
-                break
-    return json.dumps({"apiVersion": version, "kind": "ExecCredential", "spec": spec})
+def _make_cluster_info(cluster: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a plugin gets of *cluster*; a CA in a file becomes data.
+
+    Raises:
+        OSError: the CA cannot be read.
+        ValueError: the CA is too big.
+
+    Source: client-go/rest/exec.go, ConfigToExecCluster (1.37).
+    """
+    info = {name: cluster[name] for name in _CLUSTER_FIELDS if cluster.get(name)}
+    file = cluster.get("certificate-authority")
+    if file and "certificate-authority-data" not in info:
+        try:
+            ca = read_limited_file(Path(file), MAX_CERTIFICATE_BYTES)
+        except InputLimitError as error:
+            raise ValueError(f"{file}: {error}") from error
+        info["certificate-authority-data"] = b64encode(ca).decode()
+    extensions = cluster.get("extensions") or ()
+    configs = (entry["extension"] for entry in extensions if entry["name"] == _EXTENSION_NAME)
+    return {**info, "config": next(configs, None)}
 
 
 def _run(arguments: list[str], environment: dict[str, str], folder: str, *, is_interactive: bool) -> bytes:

@@ -21,16 +21,23 @@ def sent_header(source: CredentialSource, name: str = AUTHORIZATION) -> list[str
     return [value for key, value in load_config(source).headers if key == name]
 
 
+_MISSING = {"command": "./missing"}
+_PASSWORD = "Basic " + base64.b64encode(b"ann:pw").decode()
+
+
 @pytest.mark.parametrize(
     ("user", "sent"),
     [
-        ({}, []),
-        ({"token": "abc"}, ["Bearer abc"]),
-        ({"tokenFile": "secret"}, ["Bearer from-file"]),
-        ({"token": "abc", "tokenFile": "secret"}, ["Bearer abc"]),
-        ({"username": "ann", "password": "pw"}, ["Basic " + base64.b64encode(b"ann:pw").decode()]),
+        pytest.param({}, [], id="nothing"),
+        pytest.param({"token": "abc"}, ["Bearer abc"], id="a token"),
+        pytest.param({"tokenFile": "secret"}, ["Bearer from-file"], id="a token file beside the kubeconfig"),
+        # Written out from the headers that kubectl 1.32 sends.
+        pytest.param({"token": "abc", "tokenFile": "secret"}, ["Bearer from-file"], id="the file wins over the token"),
+        pytest.param({"token": "abc", "tokenFile": "missing"}, ["Bearer abc"], id="a token and a missing file"),
+        pytest.param({"token": "abc", "exec": _MISSING}, ["Bearer abc"], id="the token wins over a plugin"),
+        pytest.param({"tokenFile": "secret", "exec": _MISSING}, ["Bearer from-file"], id="the file wins over a plugin"),
+        pytest.param({"username": "ann", "password": "pw"}, [_PASSWORD], id="a password"),
     ],
-    ids=["nothing", "a token", "a token file beside the kubeconfig", "a token wins over its file", "a password"],
 )
 def test_a_user_s_credentials_become_headers(tmp_path: Path, user: dict[str, Any], sent: list[str]) -> None:
     (tmp_path / "secret").write_text("from-file\n")

@@ -203,15 +203,44 @@ def test_a_plugin_gets_its_arguments_its_variables_and_the_cluster(tmp_path: Pat
         tmp_path, script, args=["one"], env=[{"name": "WHO", "value": "me"}], provideClusterInfo=True
     )
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
-    status = run_exec_plugin(settings, tmp_path, {"server": "https://s", "extensions": [extension]})
+    cluster = {
+        "server": "https://s",
+        "tls-server-name": "",
+        "insecure-skip-tls-verify": True,
+        "extensions": [extension],
+    }
+    status = run_exec_plugin(settings, tmp_path, cluster)
     assert status == {"token": "fresh"}
     argument, variable, info = (tmp_path / "seen").read_text().split(" ", 2)
     assert (argument, variable) == ("one", "me")
-    assert json.loads(info)["spec"]["cluster"] == {
-        "server": "https://s",
-        "extensions": [extension],
-        "config": {"audience": "x"},
+    # Written out from the environment that kubectl 1.32 gives to such a plugin.
+    assert json.loads(info) == {
+        "apiVersion": VERSION,
+        "kind": "ExecCredential",
+        "spec": {
+            "cluster": {"server": "https://s", "insecure-skip-tls-verify": True, "config": {"audience": "x"}},
+            "interactive": False,
+        },
     }
+
+
+def test_a_plugin_gets_a_ca_in_a_file_as_data(tmp_path: Path) -> None:
+    script = f'echo "$KUBERNETES_EXEC_INFO" > seen\n{print_credential(json.dumps({"token": "fresh"}))}'
+    (tmp_path / "ca.crt").write_text("the CA")
+    cluster = {"server": "https://s", "certificate-authority": str(tmp_path / "ca.crt")}
+    run_exec_plugin(write_plugin(tmp_path, script, provideClusterInfo=True), tmp_path, cluster)
+    assert json.loads((tmp_path / "seen").read_text())["spec"]["cluster"] == {
+        "server": "https://s",
+        "certificate-authority-data": "dGhlIENB",
+        "config": None,
+    }
+
+
+def test_a_ca_that_cannot_be_given_to_a_plugin_is_one_line(tmp_path: Path) -> None:
+    settings = write_plugin(tmp_path, "true", provideClusterInfo=True)
+    for file, message in (("/dev/zero", "/dev/zero: is a device"), ("/", "Is a directory")):
+        with pytest.raises(CredentialsError, match=message):
+            run_exec_plugin(settings, tmp_path, {"server": "https://s", "certificate-authority": file})
 
 
 def test_settings_without_a_command_are_an_error(tmp_path: Path) -> None:
