@@ -144,7 +144,7 @@ class ChangeFeed(LiveFeed):
         """
         self._seconds = 0.0
         super().__init__(
-            lambda: msgspec.json.encode({"version": source.get_version()}),
+            lambda: msgspec.json.encode({"version": source.get_state().version}),
             time.monotonic,
             take_extra_seconds=self._take_seconds,
             max_share=max_share,

@@ -57,8 +57,17 @@ class ClusterAccess:
 
 
 @dataclass(frozen=True, slots=True)
-class _ClusterState:
-    """The contents of the pages Cluster and Waiting pods at a point in time. The pages of equal states are equal."""
+class PagesState:
+    """The contents of the pages Cluster and Waiting pods at a point in time. The pages of equal states are equal.
+
+    Attributes:
+        number: the number of states before this one.
+        version: the number of the last change that the pages show.
+        cluster_values: the document of the page Cluster; see `make_cluster_document`.
+        cluster_document: the same as JSON.
+        waiting_pods: the pending pods in groups. The pods of a group have the same explanation.
+        other_pods: the pending pods whose schedulers have no profile here, and which are not explained.
+    """
 
     number: int = field(compare=False)
     version: int = field(compare=False)
@@ -102,7 +111,7 @@ class PageSource:
         self.title, self.command_options, self.is_live = title, self._access.command_options, True
         self._cache, self._get_profiles, self._make_runtime = cache, get_profiles, make_runtime
         self._get_time = get_time
-        self._last_state: _ClusterState | None = None
+        self._last_state: PagesState | None = None
         # A page that is open while the process restarts must not find its version again.
         self._first_version = secrets.randbelow(_FIRST_VERSIONS)
 
@@ -110,14 +119,15 @@ class PageSource:
         """Return the snapshot of the cluster. The caller must not keep it."""
         return self._cache.snapshot()
 
-    def _get_state(self) -> _ClusterState:
+    def get_state(self) -> PagesState:
+        """Return the state, which may be a few seconds old."""
         now, last_state = self._get_time(), self._last_state
         if last_state is None or now - last_state.time >= REFRESH_SECONDS:
             self._last_state = self._make_state(now, last_state)
             return self._last_state
         return last_state
 
-    def _make_state(self, now: float, last_state: _ClusterState | None) -> _ClusterState:
+    def _make_state(self, now: float, last_state: PagesState | None) -> PagesState:
         profiles = self._get_profiles()
         pods = list_pending_pods(self._cache, profiles)
         waiting_pods = group_alike_pods(pods, self._cache.make_pod_info, profiles)
@@ -127,33 +137,12 @@ class PageSource:
             values = make_value_visible(make_cluster_document(snapshot))
             versions = [snapshot.kind_version(kind) for kind in KINDS.values()]
         document, problems = msgspec.json.encode(values), list(self._access.list_problems())
-        state = _ClusterState(
+        state = PagesState(
             0, self._first_version, now, values, document, problems, waiting_pods, other_pods, versions, profiles
         )
         if last_state is None:
             return state
         return replace(state, number=last_state.number + 1, version=last_state.version + (state != last_state))
-
-    def get_state_id(self) -> int:
-        """Return the number of the state that the pages Cluster and Waiting pods show; equal only for equal states."""
-        return self._get_state().number
-
-    def get_version(self) -> int:
-        """Return the number of the last change that these pages would show."""
-        return self._get_state().version
-
-    def get_cluster_document(self) -> bytes:
-        """Return the document of the page Cluster as JSON; see `make_cluster_document`."""
-        return self._get_state().cluster_document
-
-    def get_totals(self) -> Sequence[Mapping[str, Any]]:
-        """Return the use of each resource in the whole cluster; see `make_cluster_document`."""
-        totals: Sequence[Mapping[str, Any]] = self._get_state().cluster_values["totals"]
-        return totals
-
-    def get_node_count(self) -> int:
-        """Return the number of nodes in the document of the page Cluster."""
-        return len(self._get_state().cluster_values["nodes"])
 
     def describe_missing_budgets(self) -> str:
         """Return a note if the disruption budgets are not recorded. A live cluster's are a line of `list_problems`."""
@@ -186,21 +175,17 @@ class PageSource:
         """Return a copy of the cluster that may be changed."""
         return self._cache.fork()
 
-    def list_waiting_pods(self) -> Sequence[Sequence[Pod]]:
-        """Return the pending pods in groups. The pods of a group have the same explanation."""
-        return self._get_state().waiting_pods
-
     def list_pods_of_other_schedulers(self) -> Sequence[Pod]:
         """Return the pending pods whose schedulers have no profile here, and which are not explained."""
-        return self._get_state().other_pods
+        return self.get_state().other_pods
 
     def describe_waiting_pods(self, pods: Sequence[Pod]) -> AlikePods:
-        """Return the entry of a group of `list_waiting_pods` for the page Waiting pods.
+        """Return the entry of a group of waiting pods for the page Waiting pods.
 
         Raises:
             InputError: the scheduler of the pods no longer has a profile.
         """
-        entries, key = self._get_state().entries, pods[0].key
+        entries, key = self.get_state().entries, pods[0].key
         if key not in entries:
             entries[key] = describe_waiting_pods(self.explain_pending_pod(pods[0]), pods)
         return entries[key]

@@ -137,21 +137,20 @@ class Pages:
 
     async def show_cluster(self) -> Response:
         """Show all nodes."""
-        source = self._source
         with self.measure():
-            version = source.get_version()  # first, because the state may become newer before the next line
+            state = self._source.get_state()
             return self.render(
                 "cluster.html",
-                totals=source.get_totals(),
-                node_count=source.get_node_count(),
-                waiting_count=sum(map(len, source.list_waiting_pods())),
-                change_version=version,
+                totals=state.cluster_values["totals"],
+                node_count=len(state.cluster_values["nodes"]),
+                waiting_count=sum(map(len, state.waiting_pods)),
+                change_version=state.version,
             )
 
     async def get_cluster_document(self, request: Request) -> Response:
         """Return the document of the page Cluster."""
         with self.measure():
-            return make_json_response(request, self._source.get_cluster_document())
+            return make_json_response(request, self._source.get_state().cluster_document)
 
     async def show_node(self, name: str) -> Response:
         """Show one node."""

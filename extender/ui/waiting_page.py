@@ -43,23 +43,21 @@ class WaitingPage:
         *measure* counts the time of a block for the feed of changes; *get_time* returns monotonic seconds.
         """
         self._source, self._render, self._measure, self._get_time = source, render, measure, get_time
-        self._state_id, self._pages = -1, dict[tuple[str, int], Response]()
+        self._state_number, self._pages = -1, dict[tuple[str, int], Response]()
 
     async def show(self, page: str = "1", find: str = "") -> Response:
         """Show pending pods by reason; with *find* only those that are like a pod with this text in its key."""
         source, text = self._source, find.strip().lower()
-        # First, because the state may become newer meanwhile: a page must not have a later version than its pods.
-        state_id, version = source.get_state_id(), source.get_version()
-        all_groups, size = source.list_waiting_pods(), get_entries_per_page(len(source.get_snapshot()))
-        groups = find_groups(all_groups, text)
+        state, size = source.get_state(), get_entries_per_page(len(source.get_snapshot()))
+        groups = find_groups(state.waiting_pods, text)
         page_count = max(1, -(-len(groups) // size))
         number = min(max(int(page), 1), page_count) if page.isascii() and page.isdigit() and len(page) < 10 else 1
-        if self._state_id != state_id or len(self._pages) >= _MAX_PAGES:
-            self._state_id, self._pages = state_id, {}
+        if self._state_number != state.number or len(self._pages) >= _MAX_PAGES:
+            self._state_number, self._pages = state.number, {}
         if (text, number) in self._pages:
             return self._pages[text, number]
         values = {
-            "pod_count": sum(map(len, all_groups)),
+            "pod_count": sum(map(len, state.waiting_pods)),
             "found_count": sum(map(len, groups)),
             "kind_count": len(groups),
             "find": find.strip(),
@@ -67,7 +65,7 @@ class WaitingPage:
             "page": number,
             "page_count": page_count,
             "now": datetime.now(UTC) if source.is_live else None,
-            "change_version": version,
+            "change_version": state.version,
         }
         parts = self._make_parts(groups[(number - 1) * size : number * size], values, self._pages, (text, number))
         return StreamingResponse(parts, media_type="text/html", headers={"Cache-Control": "no-store"})

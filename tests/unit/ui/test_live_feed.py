@@ -246,7 +246,7 @@ def test_the_stream_has_the_version_of_the_pages() -> None:
             return bytes(event)
         raise AssertionError
 
-    first = cluster.source.get_version()
+    first = cluster.source.get_state().version
     assert asyncio.run(read_event()).decode() == f'data: {{"version":{first}}}\n\n'
     assert f'data-version="{first}"' in cluster.client.get("/ui/").text
     assert f'data-version="{first}"' in cluster.client.get("/ui/waiting").text
@@ -301,7 +301,7 @@ def test_a_page_has_no_later_version_than_its_pods(
 ) -> None:
     """Five seconds end after some reads of the state. A later version would keep the browser from reading it again."""
     cluster = Cluster()
-    first = cluster.source.get_version()
+    first = cluster.source.get_state().version
     cluster.cache.add_or_update_pod(make_pod("larger", requests={"cpu": "65"}))
     times = chain(repeat(4.9, call_count), repeat(5.0))
     monkeypatch.setattr(cluster.source, "_get_time", lambda: next(times))

@@ -62,7 +62,7 @@ def test_a_pod_above_a_limit_is_not_evaluated(node: str) -> None:
 def test_waiting_pods_above_a_limit_have_the_limit_as_their_reason() -> None:
     cluster = Cluster()
     cluster.cache.add_or_update_pod(make_pod("large", spec={"tolerations": [{}] * 1_001}))
-    (pods,) = cluster.source.list_waiting_pods()
+    (pods,) = cluster.source.get_state().waiting_pods
     assert cluster.source.describe_waiting_pods(pods).message == TOO_LARGE
 
 
@@ -100,19 +100,19 @@ def test_the_waiting_pods_are_those_of_the_profiles_in_groups_that_are_alike() -
     for name in ("a", "b"):
         cluster.cache.add_or_update_pod(make_pod(name, requests={"cpu": "2"}))
     cluster.cache.add_or_update_pod(make_pod("other", spec={"schedulerName": "another"}))
-    (group,) = cluster.source.list_waiting_pods()
+    (group,) = cluster.source.get_state().waiting_pods
     assert cluster.source.describe_waiting_pods(group).keys == ("default/a", "default/b")
 
 
 def test_the_pages_of_the_whole_cluster_are_made_again_after_five_seconds() -> None:
     cluster = Cluster()
-    first = cluster.source.get_cluster_document()
+    first = cluster.source.get_state().cluster_document
     cluster.cache.add_or_update_node(make_node("n2"))
     cluster.now = 4.9
-    assert cluster.source.get_cluster_document() is first
+    assert cluster.source.get_state().cluster_document is first
     cluster.now = 5.0
-    assert msgspec.json.decode(cluster.source.get_cluster_document())["nodes"] == ["n1", "n2"]
-    assert cluster.source.get_totals()[0]["requested"] == "4"
+    assert msgspec.json.decode(cluster.source.get_state().cluster_document)["nodes"] == ["n1", "n2"]
+    assert cluster.source.get_state().cluster_values["totals"][0]["requested"] == "4"
 
 
 def test_the_heading_of_the_page_cluster_counts_the_nodes_of_its_map() -> None:
@@ -139,29 +139,29 @@ def test_the_search_knows_the_node_of_each_pod() -> None:
 
 def test_pending_pods_of_other_schedulers_are_listed_and_change_the_version() -> None:
     cluster = Cluster()
-    first = cluster.source.get_version()
+    first = cluster.source.get_state().version
     cluster.cache.add_or_update_pod(make_pod("other", spec={"schedulerName": "nobody"}))
     cluster.now = 5.0
     assert [pod.key for pod in cluster.source.list_pods_of_other_schedulers()] == ["default/other"]
-    assert (cluster.source.get_version(), cluster.source.list_waiting_pods()) == (first + 1, [])
+    assert (cluster.source.get_state().version, cluster.source.get_state().waiting_pods) == (first + 1, [])
 
 
 def test_the_version_changes_with_the_cluster_but_not_with_time() -> None:
     cluster = Cluster()
     source = cluster.source
-    first = source.get_version()
-    assert source.get_state_id() == 0
+    first = source.get_state().version
+    assert source.get_state().number == 0
     cluster.now = 5.0
-    assert (source.get_state_id(), source.get_version()) == (1, first)
+    assert (source.get_state().number, source.get_state().version) == (1, first)
     cluster.cache.add_or_update_node(make_node("n2"))
-    assert source.get_version() == first
+    assert source.get_state().version == first
     cluster.now = 10.0
-    assert (source.get_state_id(), source.get_version()) == (2, first + 1)
+    assert (source.get_state().number, source.get_state().version) == (2, first + 1)
 
 
 def test_a_restarted_process_shows_another_version() -> None:
     """Otherwise a page that stays open would take the state before the restart for the current one."""
-    assert Cluster().source.get_version() != Cluster().source.get_version()
+    assert Cluster().source.get_state().version != Cluster().source.get_state().version
 
 
 def change_waiting_pods(cluster: Cluster) -> None:
@@ -179,10 +179,10 @@ def change_profiles(cluster: Cluster) -> None:
 @pytest.mark.parametrize("change", [change_waiting_pods, change_object, change_profiles])
 def test_each_change_that_a_page_could_show_has_a_version(change: Callable[[Cluster], None]) -> None:
     cluster = Cluster()
-    first = cluster.source.get_version()
+    first = cluster.source.get_state().version
     change(cluster)
     cluster.now = 5.0
-    assert cluster.source.get_version() == first + 1
+    assert cluster.source.get_state().version == first + 1
 
 
 def test_a_fork_of_the_cluster_is_changed_without_a_write_to_the_cache() -> None:
@@ -211,10 +211,10 @@ def test_a_problem_of_the_watches_changes_the_version() -> None:
     cluster, problems = Cluster(), list[str]()
     access = ClusterAccess(list_problems=lambda: problems)
     source = PageSource("a", cluster.cache, lambda: cluster.profiles, wiring.make_runtime, lambda: cluster.now, access)
-    first = source.get_version()
+    first = source.get_state().version
     problems.append("lost")
     cluster.now = 5.0
-    assert source.get_version() == first + 1
+    assert source.get_state().version == first + 1
 
 
 @pytest.mark.parametrize(("node_count", "entries"), [(0, 200), (12, 200), (1000, 100), (5000, 20), (50_000, 10)])
@@ -246,5 +246,5 @@ def test_labels_in_the_document_show_unprintable_characters_as_escapes() -> None
         " effect: NoSchedule}]}}"
         for number, value in enumerate((r"x\u202ey", "plain"))
     ]
-    document = msgspec.json.decode(make_source("\n---\n".join(nodes)).get_cluster_document())
+    document = msgspec.json.decode(make_source("\n---\n".join(nodes)).get_state().cluster_document)
     assert document["groups"]["taints"]["values"] == ["db=plain:NoSchedule", "db=x\\u202ey:NoSchedule"]

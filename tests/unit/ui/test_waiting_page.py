@@ -61,7 +61,7 @@ def test_a_pod_that_cannot_be_explained_does_not_hide_the_others(
     demo_source: RecordedSource, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The exception comes after the status and the first part. The next request tries again."""
-    first_key, second_key = (pods[0].key for pods in demo_source.list_waiting_pods()[:2])
+    first_key, second_key = (pods[0].key for pods in demo_source.get_state().waiting_pods[:2])
     describe = demo_source.describe_waiting_pods
 
     def describe_others(pods: Sequence[Pod]) -> AlikePods:

@@ -55,7 +55,7 @@ def test_the_owner_is_the_controller() -> None:
 
 
 def test_the_demo_s_pods_wait_for_these_reasons(demo_source: RecordedSource) -> None:
-    entries = [demo_source.describe_waiting_pods(pods) for pods in demo_source.list_waiting_pods()]
+    entries = [demo_source.describe_waiting_pods(pods) for pods in demo_source.get_state().waiting_pods]
     assert {pods.keys[0]: pods.reason for pods in entries} == {
         "shop/api-7f4b-g3ypl": "a node fits now",
         "ml/trainer-2": "a node fits now",
@@ -69,7 +69,9 @@ def test_the_demo_s_pods_wait_for_these_reasons(demo_source: RecordedSource) -> 
 
 
 def test_an_entry_says_what_would_help(demo_source: RecordedSource) -> None:
-    entries = {pods.keys[0]: pods for pods in map(demo_source.describe_waiting_pods, demo_source.list_waiting_pods())}
+    entries = {
+        pods.keys[0]: pods for pods in map(demo_source.describe_waiting_pods, demo_source.get_state().waiting_pods)
+    }
     entry = entries["shop/frontend-5d8c-k7wzd"]
     assert entry.near_miss_node == "general-c1"
     assert entry.near_miss_lines == ("Insufficient cpu: wants 500m, but only 400m are free (100m short)",)
