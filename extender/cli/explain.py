@@ -14,7 +14,6 @@ from extender.analysis.pod_selection import join_resource_type
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.cli import options
 from extender.cli.live.cluster_options import ClusterOptions, read_cluster_inputs
-from extender.cli.live.object_names import complete_nodes, complete_pods
 from extender.cli.recording_options import (
     Cluster,
     InputOptions,
@@ -46,7 +45,7 @@ _PodsArgument = Annotated[
         metavar="POD",
         help="name, namespace/name, pod/name, or a workload or pod group: deployment/name or deployment name. "
         "Without any, or with pods alone, all pending pods.",
-        autocompletion=complete_pods,
+        autocompletion=options.make_completion("pods"),
     ),
 ]
 _NodeOption = Annotated[
@@ -55,7 +54,7 @@ _NodeOption = Annotated[
         "--node",
         metavar="NAME",
         help="Show all results for this node instead of summaries of all nodes. May be repeated.",
-        autocompletion=complete_nodes,
+        autocompletion=options.complete_nodes,
     ),
 ]
 _BriefOption = Annotated[

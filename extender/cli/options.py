@@ -20,19 +20,19 @@ class OutputFormat(Enum):
     YAML = "yaml"
 
 
-def _make_completion(function: str) -> Callable[[typer.Context, str], list[str]]:
-    """Return a function of `cli.live.object_names`. The module is imported only for completions."""
+def make_completion(resource: str) -> Callable[[typer.Context, str], list[str]]:
+    """Return the completion of names of a resource. `cli.live.object_names` is imported only for completions."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
         object_names: Any = import_module("extender.cli.live.object_names")
-        names: list[str] = getattr(object_names, function)(context, incomplete)
+        names: list[str] = object_names.complete(resource, context.params, incomplete)
         return names
 
     return complete
 
 
-_complete_nodes = _make_completion("complete_nodes")
-_complete_namespaces = _make_completion("complete_namespaces")
+complete_nodes = make_completion("nodes")
+_complete_namespaces = make_completion("namespaces")
 
 
 def complete_releases(incomplete: str) -> list[str]:
@@ -72,7 +72,7 @@ ContextOption = Annotated[
         "--context",
         metavar="NAME",
         help="Context in the kubeconfig.",
-        autocompletion=_make_completion("complete_contexts"),
+        autocompletion=make_completion("contexts"),
     ),
 ]
 NamespaceOption = Annotated[
@@ -140,13 +140,13 @@ VerboseOption = Annotated[
 
 DrainOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="NODE", help="Cordon a node and evict its pods.", autocompletion=_complete_nodes),
+    typer.Option(metavar="NODE", help="Cordon a node and evict its pods.", autocompletion=complete_nodes),
 ]
 CordonOption = Annotated[
-    list[str] | None, typer.Option(metavar="NODE", help="Cordon a node.", autocompletion=_complete_nodes)
+    list[str] | None, typer.Option(metavar="NODE", help="Cordon a node.", autocompletion=complete_nodes)
 ]
 RemoveOption = Annotated[
-    list[str] | None, typer.Option(metavar="NODE", help="Lose a node without a drain.", autocompletion=_complete_nodes)
+    list[str] | None, typer.Option(metavar="NODE", help="Lose a node without a drain.", autocompletion=complete_nodes)
 ]
 LoseOption = Annotated[
     list[str] | None, typer.Option(metavar="KEY=VALUE", help="Lose all nodes with this label, such as a zone.")
@@ -154,7 +154,7 @@ LoseOption = Annotated[
 AddOption = Annotated[list[int] | None, typer.Option(metavar="N", help="Add N nodes; with --like.")]
 LikeOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="NODE", help="The node that the added nodes equal.", autocompletion=_complete_nodes),
+    typer.Option(metavar="NODE", help="The node that the added nodes equal.", autocompletion=complete_nodes),
 ]
 NodesOption = Annotated[list[str] | None, typer.Option(metavar="FILE", help="Add the nodes in a file.")]
 PodsOption = Annotated[list[str] | None, typer.Option(metavar="FILE", help="Add the pods in a file.")]
@@ -208,7 +208,7 @@ ForOption = Annotated[
         "--for",
         metavar="POD",
         help="Let this pod, TYPE/NAME or podgroup/NAME run with the fewest moves.",
-        autocompletion=_make_completion("complete_pods"),
+        autocompletion=make_completion("pods"),
     ),
 ]
 EmptyOption = Annotated[bool, typer.Option("--empty", help="Find the nodes that can be emptied.")]
@@ -216,7 +216,7 @@ FixOption = Annotated[bool, typer.Option("--fix", help="Move the pods whose node
 NodeOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--node", metavar="NODE", help="With --empty: consider only this node.", autocompletion=_complete_nodes
+        "--node", metavar="NODE", help="With --empty: consider only this node.", autocompletion=complete_nodes
     ),
 ]
 MaxMovesOption = Annotated[int, typer.Option(metavar="N", help="The maximum number of evictions of a plan.")]

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import typer
-
 from extender.analysis.input.input_errors import InputError, UnreadableError
 from extender.analysis.recorded_cluster import read_recording
 from extender.api.kinds.node import Node
@@ -38,36 +36,23 @@ def _list_lines(*arguments: str) -> list[str]:
     return result.stdout.splitlines()
 
 
-def complete_contexts(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the contexts of the kubeconfig that begin with *incomplete*."""
-    kubeconfig = context.params.get("kubeconfig")
-    flags = [f"--kubeconfig={kubeconfig}"] if kubeconfig else []
-    names = _list_lines("config", "get-contexts", "--output=name", *flags)
-    return [name for name in names if name.startswith(incomplete)]
+def complete(resource: str, options: dict[str, Any], incomplete: str) -> list[str]:
+    """Return the names that begin with *incomplete*, of the cluster that the *options* of a command select.
 
-
-def complete_pods(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the pods of the cluster of a command that begin with *incomplete*."""
-    return _complete("pods", context.params, incomplete)
-
-
-def complete_nodes(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the nodes of the cluster of a command that begin with *incomplete*."""
-    return _complete("nodes", context.params, incomplete)
-
-
-def complete_namespaces(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the namespaces of the cluster of a command that begin with *incomplete*."""
-    return _complete("namespaces", {**context.params, "namespace": ""}, incomplete)
-
-
-def _complete(resource: str, options: dict[str, Any], incomplete: str) -> list[str]:
-    files = options.get("file")
-    if files:
+    *resource* is the plural of the resource, or `contexts` for the contexts of the kubeconfig.
+    """
+    flags_by_name = {
+        name: f"--{name}={options[name]}" for name in ("kubeconfig", "context", "namespace") if options.get(name)
+    }
+    if resource == "contexts":
+        flags = [flags_by_name["kubeconfig"]] if "kubeconfig" in flags_by_name else []
+        names = _list_lines("config", "get-contexts", "--output=name", *flags)
+    elif files := options.get("file"):
         names = list_recorded_names(resource, files)
     else:
-        flags = [f"--{name}={options[name]}" for name in ("kubeconfig", "context", "namespace") if options.get(name)]
-        names = list_live_names(resource, flags)
+        if resource == "namespaces":
+            flags_by_name.pop("namespace", None)
+        names = list_live_names(resource, list(flags_by_name.values()))
     return [name for name in names if name.startswith(incomplete)]
 
 

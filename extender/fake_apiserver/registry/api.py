@@ -254,9 +254,7 @@ class Api:
         Source: apiserver/pkg/registry/generic/registry/store.go, Store.Delete;
         apiserver/pkg/registry/rest/delete.go, BeforeDelete (1.36).
         """
-        return self._delete(resource, self.get(resource, namespace, name), options or {}, dry_run=dry_run)
-
-    def _delete(self, resource: ApiResource, old: Object, options: Object, *, dry_run: bool) -> tuple[Object, bool]:
+        old, options = self.get(resource, namespace, name), options or {}
         check_preconditions(resource, old, options.get("preconditions") or {}, deleting=True)
         meta = old["metadata"]
         if resource is NAMESPACES and meta["name"] in _PROTECTED_NAMESPACES:
@@ -269,7 +267,10 @@ class Api:
         if dry_run:
             return old, not must_wait
         if not must_wait:
-            return self._remove(resource, self._make_final_state(old) if resource is PODS else old), True
+            if resource is PODS:
+                final_meta = {**meta, "deletionTimestamp": self.now(), "deletionGracePeriodSeconds": 0}
+                old = {**old, "metadata": _increment_generation(meta, final_meta)}
+            return self._remove(resource, old), True
         old_grace_seconds = meta.get("deletionGracePeriodSeconds", 0)
         if meta.get("deletionTimestamp") and grace_seconds >= old_grace_seconds:
             return old, False  # a grace period can only be shortened
@@ -287,16 +288,6 @@ class Api:
             self._delete_contents(meta["name"])
             return stored_content, self.store.get(resource.storage_key, "", meta["name"]) is None
         return stored_content, False
-
-    def _make_final_state(self, pod: Object) -> Object:
-        """Return the last state of a pod, which has a deletion timestamp and a grace period of 0."""
-        meta = pod["metadata"]
-        return {
-            **pod,
-            "metadata": _increment_generation(
-                meta, {**meta, "deletionTimestamp": self.now(), "deletionGracePeriodSeconds": 0}
-            ),
-        }
 
     def _finish_deletion(self, resource: ApiResource, content: Object) -> Object:
         """Remove an updated object if it is being deleted and has neither finalizers nor a grace period.
@@ -322,7 +313,7 @@ class Api:
             if resource.namespaced:
                 for stored_object in self.store.list_objects(resource.storage_key, namespace):
                     try:
-                        self._delete(resource, stored_object.content, {}, dry_run=False)
+                        self.delete(resource, namespace, stored_object.content["metadata"]["name"])
                     except StatusError:
                         continue  # the namespace is not removed while it contains the object
         self._remove_empty_namespace(namespace)

@@ -61,8 +61,10 @@ def build_metadata(resource: ApiResource, requested_meta: Object, now: str, rng:
         for key, value in requested_meta.items()
         if key not in {*_SERVER_FIELDS, "resourceVersion", "selfLink"}
     }
-    server_fields = {"uid": str(uuid.UUID(int=rng.getrandbits(128), version=4)), "creationTimestamp": now}
-    return {**caller_fields, "name": name, **server_fields, **({"generation": 1} if _has_generation(resource) else {})}
+    server_fields: Object = {"uid": str(uuid.UUID(int=rng.getrandbits(128), version=4)), "creationTimestamp": now}
+    if resource.kind in _KINDS_WITH_GENERATION:
+        server_fields["generation"] = 1
+    return {**caller_fields, "name": name, **server_fields}
 
 
 def _validate_name(name: str) -> StatusCause | None:
@@ -71,11 +73,6 @@ def _validate_name(name: str) -> StatusCause | None:
     is_too_long = len(name) > _MAX_NAME_LENGTH
     error = f"must be no more than {_MAX_NAME_LENGTH} bytes" if is_too_long else validate_subdomain(name)
     return StatusCause("metadata.name", "FieldValueInvalid", invalid_value(name, error)) if error else None
-
-
-def _has_generation(resource: ApiResource) -> bool:
-    """Return whether the server maintains a generation for the resource."""
-    return resource.kind in _KINDS_WITH_GENERATION
 
 
 def update_metadata(resource: ApiResource, old: Object, new: Object, *, spec_changed: bool) -> Object:
@@ -89,7 +86,7 @@ def update_metadata(resource: ApiResource, old: Object, new: Object, *, spec_cha
         key: value for key, value in requested_meta.items() if key not in _SERVER_FIELDS and value not in (None, {}, [])
     }
     server_fields = {key: old_meta[key] for key in _SERVER_FIELDS if key in old_meta}
-    if spec_changed and _has_generation(resource):
+    if spec_changed and resource.kind in _KINDS_WITH_GENERATION:
         server_fields["generation"] = int(old_meta.get("generation", 1)) + 1
     names = {key: old_meta[key] for key in ("name", "namespace", "generateName") if key in old_meta}
     return {**caller_fields, **server_fields, **names, "resourceVersion": old_meta["resourceVersion"]}
