@@ -245,7 +245,6 @@ class _RecordingReader:
         return adds_something
 
     def _add_entry(self, entry: Entry) -> None:
-        """Add one entry of a text."""
         match entry:
             case InputErrorLine():
                 self.add_error(entry)

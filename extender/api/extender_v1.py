@@ -212,8 +212,6 @@ def decode_fields_ignoring_case(data: bytes) -> Mapping[str, msgspec.Raw]:
 
 
 class _VictimMetadata(msgspec.Struct, gc=False):
-    """The metadata of a whole pod."""
-
     uid: str = ""
 
 

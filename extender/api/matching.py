@@ -85,7 +85,6 @@ class _RequirementIndex:
                     self._comparisons.append(requirement)
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether labels meet all requirements."""
         accepted, rejected = self._accepted_values, self._rejected_values
         return (
             self._required_keys <= labels.keys()

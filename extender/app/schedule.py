@@ -178,7 +178,6 @@ async def _serve_diagnostics(
 
 
 def _log_start(options: ScheduleOptions) -> None:
-    """Log the warnings, flags and configuration."""
     for warning in options.warnings:
         log.warning("%s", warning)
     for name, value in options.flags.items():

@@ -171,7 +171,6 @@ def _add_authentication(
 
 
 def _log_start(options: ServeOptions, backend: ServeBackend, address: str) -> None:
-    """Log the served verbs, their address and the cluster."""
     *first_verbs, last_verb = backend.extender_service.served_paths
     verbs = f"{', '.join(first_verbs)} and {last_verb}" if first_verbs else last_verb
     if isinstance(options.cluster, CredentialSource):

@@ -170,8 +170,10 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
         replace_profiles(extender_service, new_setup, plugin_metrics)
 
     try:
+        app = new_app(extender_service)
+        add_verbosity_route(app, make_verbosity_setter(options.setup.configuration, options.logs))
         yield ServeBackend(
-            _make_live_app(options, extender_service),
+            app,
             extender_service,
             client_metrics,
             ReloadMetrics(registry),
@@ -229,12 +231,6 @@ async def _open_standalone_backend(
     finally:
         stopping.set()
         await scheduler_task
-
-
-def _make_live_app(options: ServeOptions, extender_service: ExtenderService) -> FastAPI:
-    app = new_app(extender_service)
-    add_verbosity_route(app, make_verbosity_setter(options.setup.configuration, options.logs))
-    return app
 
 
 def _check_groups(setup: SchedulerSetup, new_setup: SchedulerSetup) -> None:

@@ -77,7 +77,9 @@ def make_scheduler_diagnostics_app(
             health=telemetry.health,
             metrics=MetricsPage(render_metrics, telemetry.metrics.reset),
             slis=MetricsPage(telemetry.health_metrics.render, telemetry.health_metrics.reset),
-            render_resource_metrics=lambda: render_pod_resource_lines(scheduler, leading=_is_leader(scheduler)),
+            render_resource_metrics=lambda: render_pod_resource_lines(
+                scheduler, leading=scheduler.elector is None or scheduler.elector.election.leading
+            ),
             configuration=options.setup.build_document(),
             flags=options.flags,
             process_info=ProcessInfo(telemetry.start_time, python_version, __version__, release.version),
@@ -91,10 +93,6 @@ def make_scheduler_diagnostics_app(
 
 def _is_enabled(gate: str, options: ScheduleOptions) -> bool:
     return all(enabled for (name, _), enabled in options.features.items() if name == gate)
-
-
-def _is_leader(scheduler: StandaloneScheduler) -> bool:
-    return scheduler.elector is None or scheduler.elector.election.leading
 
 
 def _make_health_checks(scheduler: StandaloneScheduler) -> tuple[dict[str, HealthCheck], dict[str, HealthCheck]]:

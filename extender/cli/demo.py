@@ -96,7 +96,9 @@ def demo(
     logging.getLogger().setLevel(logging.WARNING)  # the console shows the rest
     try:
         with redirect_plugin_output():
-            setup = _load_setup_without_rate_limit(config)
+            setup = load_setup_from_file(config) if config else wiring.build_setup()
+            connection = msgspec.structs.replace(setup.configuration.client_connection, qps=-1.0)  # no rate limit
+            setup = replace(setup, configuration=replace(setup.configuration, client_connection=connection))
             size = DemoSize(nodes, pods, seed)
             options = DemoOptions(setup, size, speed, serve or ui, port, serves_ui=ui, opens_browser=not no_browser)
             asyncio.run(run_demo(options, console))
@@ -108,10 +110,3 @@ def demo(
         is_used = error.errno == errno.EADDRINUSE  # otherwise it may be about the temporary folder
         write_error(f"port {port}: {reason}; choose another port with --port" if is_used else str(error))
         raise typer.Exit(_FAILED) from error
-
-
-def _load_setup_without_rate_limit(config: str) -> wiring.SchedulerSetup:
-    """Load a configuration file, or the default configuration, without a limit on the API request rate."""
-    setup = load_setup_from_file(config) if config else wiring.build_setup()
-    connection = msgspec.structs.replace(setup.configuration.client_connection, qps=-1.0)
-    return replace(setup, configuration=replace(setup.configuration, client_connection=connection))

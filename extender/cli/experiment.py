@@ -300,7 +300,6 @@ def _write_text(file: TextIO, text: str) -> None:
 
 
 def _open_curves(file: str) -> TextIO:
-    """Create the file of the curves."""
     try:
         return Path(file).open("w", encoding="utf-8")
     except OSError as error:
@@ -308,7 +307,6 @@ def _open_curves(file: str) -> TextIO:
 
 
 def _read_policies(text: str) -> list[Policy]:
-    """Return the policies whose names *text* separates by commas."""
     names = list(filter(None, text.split(",")))
     if not names:
         raise typer.BadParameter("want at least one name", param_hint="--policy")

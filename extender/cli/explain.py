@@ -118,7 +118,6 @@ def explain(
 
 
 def _check_nodes(explainer: PodExplainer, node_names: Sequence[str]) -> None:
-    """Check that the nodes exist."""
     known_names = explainer.cache.snapshot().names
     errors = [
         InputErrorLine(SourceLocation("--node"), f"there is no node {name}{did_you_mean(name, known_names)}")

@@ -174,14 +174,6 @@ def _validate_paths(paths: VerbPaths) -> Iterator[FieldError]:
         yield FieldError("--filter-verb", "want at least one verb")
 
 
-def _validate_ports(parsed_flags: ParsedFlags) -> Iterator[FieldError]:
-    for flag, meaning_of_zero in (("port", "takes a free one"), ("secure-port", "means none")):
-        if not 0 <= parsed_flags[flag] <= 65535:
-            yield FieldError(
-                f"--{flag}", f"{parsed_flags[flag]} must be between 0 and 65535, inclusive; 0 {meaning_of_zero}"
-            )
-
-
 def _validate_security(parsed: ParsedFlags) -> Iterator[FieldError]:
     if parsed["client-ca-file"] and not parsed["tls-cert-file"]:
         yield FieldError("--client-ca-file", "client certificates require TLS; want --tls-cert-file as well")
@@ -245,7 +237,9 @@ def _validate_filter_answer(parsed: ParsedFlags) -> Iterator[FieldError]:
 
 
 def _validate_flags(parsed: ParsedFlags) -> Iterator[FieldError]:
-    yield from _validate_ports(parsed)
+    for flag, meaning_of_zero in (("port", "takes a free one"), ("secure-port", "means none")):
+        if not 0 <= parsed[flag] <= 65535:
+            yield FieldError(f"--{flag}", f"{parsed[flag]} must be between 0 and 65535, inclusive; 0 {meaning_of_zero}")
     yield from validate_shared_flags(parsed)
     yield from _validate_security(parsed)
     yield from _validate_ui(parsed)

@@ -380,7 +380,6 @@ class Reflector(Generic[T]):
         self.deliver(deltas)
 
     def _update_store(self, delta: Delta[T]) -> None:
-        """Update the store with one delta."""
         if delta.new is not None:
             self._store[delta.new.metadata.key] = delta.new
         elif delta.old is not None:

@@ -325,7 +325,6 @@ class Writer:
         return BindOutcome.BOUND
 
     async def _read_outcome(self, binding: "_PodBinding") -> BindOutcome:
-        """Read the pod to find the outcome."""
         try:
             body = await self.get("Pod", binding.namespace, binding.name, timeout=BIND_TIMEOUT)
             pod = decode_deeply_nested(body, Pod)

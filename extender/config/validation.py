@@ -15,7 +15,6 @@ from extender.config.model import (
     API_VERSION,
     EXTENSION_POINTS,
     PLACEMENT_POINTS,
-    ClientConnection,
     Configuration,
     Extender,
     LeaderElection,
@@ -43,7 +42,10 @@ def validate_extended_resource_name(name: str) -> list[str]:
 
 def validate_configuration(configuration: Configuration) -> Iterator[FieldError]:
     """Yield all errors in kube-scheduler's order, except errors in plugin arguments."""
-    yield from _validate_client_connection(configuration.client_connection)
+    if configuration.client_connection.burst < 0:
+        yield make_invalid_value_error(
+            "clientConnection.burst", configuration.client_connection.burst, "must be non-negative"
+        )
     yield from _validate_leader_election(configuration.leader_election)
     if configuration.parallelism <= 0:
         yield make_invalid_value_error(
@@ -59,11 +61,6 @@ def validate_configuration(configuration: Configuration) -> Iterator[FieldError]
             "podMaxBackoffSeconds", maximum, "must be greater than or equal to PodInitialBackoffSeconds"
         )
     yield from _validate_extenders(configuration.extenders)
-
-
-def _validate_client_connection(connection: ClientConnection) -> Iterator[FieldError]:
-    if connection.burst < 0:
-        yield make_invalid_value_error("clientConnection.burst", connection.burst, "must be non-negative")
 
 
 def _validate_leader_election(election: LeaderElection) -> Iterator[FieldError]:

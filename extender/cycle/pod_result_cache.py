@@ -88,18 +88,11 @@ class PodResultCache(Generic[ResultT]):
         return self._plugins[self._plugins.index(plugin) + 1 :]
 
 
-def get_pre_filter_cache(pod: PodInfo, plugins: PluginTuple, *, enabled: bool) -> PodResultCache[PreFilterResult]:
-    """Return the PreFilter cache of *plugins* for the signature or spec class of *pod*."""
-    return _get_or_create_cache(pod, "PreFilter", plugins, enabled=enabled)
+def get_pod_result_cache(pod: PodInfo, point: str, plugins: PluginTuple, *, enabled: bool) -> PodResultCache[Any]:
+    """Return the cache of *plugins* at PreFilter or PreScore.
 
-
-def get_pre_score_cache(pod: PodInfo, plugins: PluginTuple, *, enabled: bool) -> PodResultCache[PreScoreResult]:
-    """Return the PreScore cache of *plugins* for the signature or spec class of *pod*."""
-    return _get_or_create_cache(pod, "PreScore", plugins, enabled=enabled)
-
-
-def _get_or_create_cache(pod: PodInfo, point: str, plugins: PluginTuple, *, enabled: bool) -> PodResultCache[Any]:
-    """Return the cache of the pod's signature, or of its spec class if *pod* is the signature's first pod."""
+    It is that of the pod's signature, or of its spec class if *pod* is the signature's first pod.
+    """
     if not enabled:
         return PodResultCache(plugins)
     signature = pod.signature

@@ -11,7 +11,7 @@ from extender.api.pod_limits import find_exceeded_limit
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.cycle.pod_result_cache import get_pre_filter_cache
+from extender.cycle.pod_result_cache import get_pod_result_cache
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status, error_status, unresolvable_status
@@ -57,7 +57,7 @@ def run_pre_filter_plugins(pod: PodInfo, snapshot: Snapshot, profile: Profile, r
 def _run_plugins(pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime) -> PreFilterRun:
     runner, start_time = runtime.runner, runtime.runner.start_timer()
     plugins, ignoring_plugins = profile.select_pre_filter_plugins(pod)
-    cache = get_pre_filter_cache(pod, plugins, enabled=runtime.result_cache.enabled)
+    cache = get_pod_result_cache(pod, "PreFilter", plugins, enabled=runtime.result_cache.enabled)
     cycle_state, skipped_plugins = dict(cache.cycle_state), {*cache.skipped_plugins, *ignoring_plugins}
     restricting_plugins: set[str] = set()
     node_names: frozenset[str] | None = None

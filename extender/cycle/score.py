@@ -15,7 +15,7 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.cycle.pod_result_cache import get_pre_score_cache
+from extender.cycle.pod_result_cache import get_pod_result_cache
 from extender.cycle.pre_filter import PreFilterRun
 from extender.cycle.tables.score_table import PluginScores, ScoreTable
 from extender.framework.plugin_runner import (
@@ -246,7 +246,7 @@ def _check_score_range(entries: Sequence[WeightedScore], scores: Mapping[str, Pl
 
 def _run_pre_score_plugins(pod: PodInfo, view: NodeView, profile: Profile, runtime: PluginRuntime) -> _PreScoreRun:
     runner = runtime.runner
-    cache = get_pre_score_cache(pod, profile.pre_score_plugins, enabled=runtime.result_cache.enabled)
+    cache = get_pod_result_cache(pod, "PreScore", profile.pre_score_plugins, enabled=runtime.result_cache.enabled)
     cycle_state, skipped_plugins = dict(cache.cycle_state), set(cache.skipped_plugins)
     for plugin in cache.plugins_to_run:
         result = runner.pre_score(plugin, pod, view)

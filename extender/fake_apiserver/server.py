@@ -75,12 +75,10 @@ class FakeApiServer:
         return f"http://{host}:{port}"
 
     async def __aenter__(self) -> Self:
-        """Start the server."""
         await self.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop the server."""
         await self.stop()
 
     async def start(self, port: int = 0) -> None:

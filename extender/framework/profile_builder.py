@@ -247,7 +247,6 @@ class _ProfileBuilder:
         return created
 
     def options_to_builtins(self) -> Mapping[str, Mapping[str, object]]:
-        """Return the options of the enabled plugins as plain values."""
         return {name: msgspec.to_builtins(options) for name, options in self.options.items()}
 
 

@@ -249,7 +249,6 @@ class _ScenarioRun:
             self._evicted.append(EvictedPodResult(victim.key, victim.node_name, pod.key, violated))
 
     def finish(self, before: Totals, cost: Cost | None) -> ScenarioOutcome:
-        """Return the outcome."""
         removals = self.removals
         waiting = [self._make_waiting(uid, attempt) for uid, attempt in self._waiting.items()]
         waiting.sort(key=lambda pod: pod.was_waiting)

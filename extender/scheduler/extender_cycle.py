@@ -100,7 +100,6 @@ class _ExtenderCalls:
         self._returned_nodes: dict[str, ReturnedNode] = {}
 
     async def make(self, step: ExtenderStep) -> FilteredNodes | Ranking | PostFilterResult:
-        """Make the calls of *step* and return its answer."""
         match step:
             case FilterStep(diagnosis):
                 return self._replace_returned_nodes(await self._run_filters(diagnosis))

@@ -206,7 +206,10 @@ class PodGroupScheduler:
         context.metrics.observe_pod_group_attempt(
             profile.scheduler_name, _get_result_label(decision), context.clock.monotonic() - start_time
         )
-        member_counts = _count_members(members, decision)
+        member_counts = Counter(
+            (get_pod_group_key(member.pod_info.pod), decision.get_member_failure(index) is None)
+            for index, member in enumerate(members)
+        )
         for group in attempt.group.iterate_pod_groups():
             status = decision.pod_group_statuses.get(group.key, decision.status)
             counts = member_counts[group.key, True], member_counts[group.key, False]
@@ -371,14 +374,6 @@ def _preempt(context: SchedulerContext, result: MemberResult) -> None:
     """
     if isinstance(result.decision, ScheduleFailure):
         execute_post_filter_plans(context, result.pod.pod, result.decision.post_filter_plans.values())
-
-
-def _count_members(members: Sequence[QueuedPodInfo], decision: GroupDecision) -> Counter[tuple[str | None, bool]]:
-    """Return the numbers of *members* by pod group and by whether they are scheduled."""
-    return Counter(
-        (get_pod_group_key(member.pod_info.pod), decision.get_member_failure(index) is None)
-        for index, member in enumerate(members)
-    )
 
 
 def _get_result_label(decision: GroupDecision) -> str:

@@ -107,9 +107,21 @@ def make_diagnostics_app(diagnostics: DiagnosticsService) -> FastAPI:
     app.add_api_route("/metrics/resources", _make_resource_metrics_handler(diagnostics), methods=["GET", "DELETE"])
     app.add_api_route("/configz", _make_configz_handler(diagnostics))
     if diagnostics.has_statusz:
-        app.add_api_route("/statusz", _make_statusz_handler(diagnostics))
+        paths = [path for path in _LISTED_PATHS if diagnostics.has_flagz or path != "/flagz"]
+        info = diagnostics.process_info
+        app.add_api_route(
+            "/statusz",
+            _make_zpage_handler(
+                "Statusz",
+                lambda: format_status(info, paths, time.time()),
+                lambda: build_status_values(info, paths, time.time()),
+            ),
+        )
     if diagnostics.has_flagz:
-        app.add_api_route("/flagz", _make_flagz_handler(diagnostics))
+        flags = diagnostics.flags
+        app.add_api_route(
+            "/flagz", _make_zpage_handler("Flagz", lambda: format_flags(flags), lambda: {"flags": dict(flags)})
+        )
     app.add_api_route(EXPLAIN_PATH, make_explain_handler(diagnostics.explain))
     add_verbosity_route(app, diagnostics.set_verbosity)
     return app
@@ -156,21 +168,6 @@ def _make_configz_handler(diagnostics: DiagnosticsService) -> Handler:
         return Response(body, media_type="application/json")
 
     return handle
-
-
-def _make_statusz_handler(diagnostics: DiagnosticsService) -> Handler:
-    paths = [path for path in _LISTED_PATHS if diagnostics.has_flagz or path != "/flagz"]
-    info = diagnostics.process_info
-    return _make_zpage_handler(
-        "Statusz",
-        lambda: format_status(info, paths, time.time()),
-        lambda: build_status_values(info, paths, time.time()),
-    )
-
-
-def _make_flagz_handler(diagnostics: DiagnosticsService) -> Handler:
-    flags = diagnostics.flags
-    return _make_zpage_handler("Flagz", lambda: format_flags(flags), lambda: {"flags": dict(flags)})
 
 
 def _make_zpage_handler(

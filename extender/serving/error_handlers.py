@@ -15,7 +15,6 @@ def make_text_response(text: str, status: int, headers: Mapping[str, str] | None
 
 
 async def _handle_http_exception(_: Request, error: HTTPException) -> Response:
-    """Return the status, the message and the headers of *error*."""
     return make_text_response(str(error.detail), error.status_code, error.headers)
 
 

@@ -99,7 +99,6 @@ class _BufferedTransport:
             self.flush()
 
     def flush(self) -> None:
-        """Write the buffered chunks."""
         chunks, self._chunks, self._size = self._chunks, [], 0
         if chunks and not self._transport.is_closing():
             self._transport.writelines(chunks)
@@ -110,11 +109,9 @@ class _BufferedTransport:
         self._transport.close()
 
     def abort(self) -> None:
-        """Abort the transport."""
         self._transport.abort()
 
     def is_closing(self) -> bool:
-        """Return whether the transport is closed or closing."""
         return self._transport.is_closing()
 
 

@@ -87,7 +87,7 @@ def make_group_view(source: PageSource, key: str) -> GroupView | None:
         () if constraints is None else tuple(constraint.key for constraint in constraints.topology),
         shown_members,
         members.count - len(shown_members),
-        _list_shortfall_lines(outcome),
+        tuple(line.removeprefix("    ") for line in outcome.format_shortfall_lines()) if outcome is not None else (),
         () if report is None else tuple(report.warnings),
     )
 
@@ -122,10 +122,6 @@ def _describe_state(
     return "waits", counts + (
         f"; the gang lacks nodes for {format_count(missing_node_count, 'pod')}" if missing_node_count else ""
     )
-
-
-def _list_shortfall_lines(outcome: PodGroupOutcome | None) -> tuple[str, ...]:
-    return tuple(line.removeprefix("    ") for line in outcome.format_shortfall_lines()) if outcome is not None else ()
 
 
 def _list_members(members: PodGroupMembers, outcome: PodGroupOutcome | None) -> tuple[GroupMember, ...]:

@@ -121,23 +121,19 @@ def _make_plugin_rows(counts: Sequence[AttemptCounts], attempt_count: int) -> li
     ]
 
 
-def _format_slowest_plugins(attempt: AttemptRecord) -> str:
-    slowest = nsmallest(_SHOWN_PLUGINS, attempt.plugin_seconds.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{plugin} {1000 * seconds:.2f} ms" for plugin, seconds in slowest)
-
-
 def make_attempt_row(attempt: AttemptRecord, *, with_pod: bool) -> list[LiveCell]:
     """Return the row of an attempt. If *with_pod* is true, a column has the pod, and a long message is shortened."""
     message = attempt.message
     if with_pod and len(message) > _MAX_MESSAGE:
         message = f"{message[:_MAX_MESSAGE]}..."
+    slowest = nsmallest(_SHOWN_PLUGINS, attempt.plugin_seconds.items(), key=lambda item: (-item[1], item[0]))
     return [
         LiveCell(f"{datetime.fromtimestamp(attempt.time, UTC):%Y-%m-%d %H:%M:%S}"),
         *([LiveCell(attempt.pod, "pods")] if with_pod else []),
         LiveCell(attempt.result),
         LiveCell(attempt.node, "nodes" if attempt.node else ""),
         LiveCell(f"{1000 * attempt.seconds:.1f} ms"),
-        LiveCell(_format_slowest_plugins(attempt)),
+        LiveCell(", ".join(f"{plugin} {1000 * seconds:.2f} ms" for plugin, seconds in slowest)),
         LiveCell(str(attempt.number)),
         LiveCell(message),
     ]

@@ -49,15 +49,11 @@ def find_misspelled_fields(value: Any, kind: type[msgspec.Struct], path: str = "
             elif isinstance(key, str) and (deeper_path := _find_deeper_field(kind, key)):
                 yield field_path, f"is no field; did you mean {deeper_path}?"
         elif kind is ResourceRequirements and isinstance(item, Mapping):
-            yield from _find_unknown_resources(item, field_path)
+            for name in map(str, item):
+                if "/" not in name and name not in _NATIVE_RESOURCES and not name.startswith(_HUGE_PAGES):
+                    yield f"{field_path}.{name}", _NO_RESOURCE
         elif (field_type := types[key]) is not None:
             yield from find_misspelled_fields(item, field_type, field_path)
-
-
-def _find_unknown_resources(amounts: Mapping[Any, Any], path: str) -> Iterator[tuple[str, str]]:
-    for name in map(str, amounts):
-        if "/" not in name and name not in _NATIVE_RESOURCES and not name.startswith(_HUGE_PAGES):
-            yield f"{path}.{name}", _NO_RESOURCE
 
 
 @lru_cache(maxsize=4096)

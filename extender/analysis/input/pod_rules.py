@@ -93,7 +93,6 @@ def check_label_selector(selector: LabelSelector | None, path: str = "labelSelec
 def _check_items(
     path: str, items: Iterable[Any], check: Callable[[Any], Iterable[ObjectError]]
 ) -> Iterator[ObjectError]:
-    """Yield the errors of the items of the list at *path*."""
     for index, item in enumerate(items):
         yield from prefix_paths(f"{path}[{index}]", check(item))
 

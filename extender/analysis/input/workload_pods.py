@@ -242,7 +242,6 @@ def _add_claims(spec: PodSpec, claim_names: Mapping[str, str]) -> PodSpec:
 
 
 def _make_claim(template: PersistentVolumeClaim, name: str, namespace: str) -> PersistentVolumeClaim:
-    """Make a claim from a template."""
     return set_defaults(replace(template, metadata=replace(template.metadata, name=name, namespace=namespace)))
 
 

@@ -116,7 +116,6 @@ class _DocumentBuilder:
         self._merged_keys: dict[int, set[str]] = {}  # by the id of the container, which the document keeps alive
 
     def add_event(self, event: Any) -> None:
-        """Add the next event."""
         match event:
             case yaml.ScalarEvent():
                 self._add_value(event, self._parse_scalar(event))

@@ -56,7 +56,8 @@ def main() -> None:
     """Run `kubectl placement` with the arguments of this process."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in {"-h", "--help", "help"}:
-        sys.stdout.write(_format_usage())
+        lines = [f"  {name:<11}{command_line.COMMANDS[command]}" for name, command in COMMANDS.items()]
+        sys.stdout.write(_USAGE.format(commands="\n".join(lines)))
         sys.exit(0 if arguments else 2)
     if arguments[0] not in COMMANDS and not arguments[0].startswith("-"):
         renamed_commands = {command: name for name, command in COMMANDS.items()}
@@ -65,11 +66,6 @@ def main() -> None:
         sys.stderr.write(f'extender: "{arguments[0]}" is no command of kubectl placement; {advice}\n')
         sys.exit(2)
     command_line.main("kubectl placement", COMMANDS)
-
-
-def _format_usage() -> str:
-    lines = [f"  {name:<11}{command_line.COMMANDS[command]}" for name, command in COMMANDS.items()]
-    return _USAGE.format(commands="\n".join(lines))
 
 
 def complete() -> None:

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from extender.analysis.pod_placer import PodPlacer
 from extender.analysis.pod_selection import PodSelection
 from extender.analysis.recorded_cluster import Recording, parse_recording
 from extender.analysis.required_kinds import describe_missing_budgets, get_plural
@@ -150,7 +151,10 @@ def answer_fits(loaded: LoadedCluster, manifest: str, like: str, namespace: str,
 
 def _count(loaded: LoadedCluster, cache: Cache, pods: Sequence[Pod], limit: int) -> list[FitCount]:
     check = _make_time_check(loaded)
-    return [count_fitting_copies(cache, pod, loaded.make_placer(cache), limit=limit, progress=check) for pod in pods]
+    return [
+        count_fitting_copies(cache, pod, PodPlacer(cache, loaded.profiles, loaded.runtime), limit=limit, progress=check)
+        for pod in pods
+    ]
 
 
 def _parse(manifest: str) -> Recording:

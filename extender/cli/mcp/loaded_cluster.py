@@ -6,12 +6,10 @@ from functools import cached_property
 
 from extender.analysis.explain import PodExplainer, PodReport
 from extender.analysis.pending_pods import find_pods, nominate_pending_pods
-from extender.analysis.pod_placer import PodPlacer
 from extender.analysis.pod_selection import ALL_PENDING_PODS
 from extender.analysis.recorded_cluster import Recording
 from extender.api.kinds.pod import Pod
 from extender.basics.clock import Clock
-from extender.cache.cache import Cache
 from extender.cli.recording_options import Cluster, make_offline_runtime
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
@@ -62,10 +60,6 @@ class LoadedCluster:
         for profile in self.profiles.values():
             nominate_pending_pods(cluster.cache, profile, self.runtime)
         return cluster
-
-    def make_placer(self, cache: Cache) -> PodPlacer:
-        """Return a placer of pods on *cache*."""
-        return PodPlacer(cache, self.profiles, self.runtime)
 
     def find_pods(self, name: str, namespace: str) -> list[Pod]:
         """Return the pod or the pods of the workload *name*.

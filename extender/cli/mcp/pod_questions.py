@@ -25,7 +25,9 @@ def answer_why_waiting(loaded: LoadedCluster, pod: str, namespace: str, *, full:
     pending_pods = [found for found in loaded.find_pods(pod, namespace) if not found.spec.node_name]
     if not pending_pods:
         raise QuestionError(f"{pod} has a node, it does not wait; ask why_here")
-    return _format_reports(loaded, _group(pending_pods, loaded), full=full)
+    keys = {pod.key for pod in pending_pods}
+    groups = [[pod for pod in group if pod.key in keys] for group in loaded.explainer.groups]
+    return _format_reports(loaded, [group for group in groups if group], full=full)
 
 
 def answer_why_here(loaded: LoadedCluster, pod: str, namespace: str, *, full: bool) -> str:
@@ -39,13 +41,6 @@ def answer_why_here(loaded: LoadedCluster, pod: str, namespace: str, *, full: bo
     if not placed_pods:
         raise QuestionError(f"{pod} has no node; ask why_waiting")
     return _format_reports(loaded, [[placed] for placed in placed_pods], full=full)
-
-
-def _group(pods: Sequence[Pod], loaded: LoadedCluster) -> list[list[Pod]]:
-    """Return the groups of alike pending pods that contain one of *pods*, without other pods."""
-    keys = {pod.key for pod in pods}
-    groups = [[pod for pod in group if pod.key in keys] for group in loaded.explainer.groups]
-    return [group for group in groups if group]
 
 
 def _format_reports(loaded: LoadedCluster, groups: Sequence[Sequence[Pod]], *, full: bool) -> str:

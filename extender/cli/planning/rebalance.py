@@ -150,7 +150,6 @@ def _make_plan(
 
 
 def _check_question(question: _Question) -> None:
-    """Check that one question is asked."""
     given = (("--for", question.pods), ("--empty", question.is_empty), ("--fix", question.is_fix))
     flags = [flag for flag, value in given if value]
     if len(flags) != 1:
@@ -161,7 +160,6 @@ def _check_question(question: _Question) -> None:
 
 
 def _read_limits(max_moves: int, max_attempts: int) -> SearchLimits:
-    """Return the limits of the search."""
     for flag, value, maximum in (
         ("--max-moves", max_moves, _MAX_MOVES),
         ("--max-attempts", max_attempts, _MAX_ATTEMPTS),

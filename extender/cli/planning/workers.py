@@ -94,7 +94,9 @@ def run_with_executor(executor: Executor, jobs: int, run: Callable[[T], R], task
 
 def _run_in_processes(jobs: int, run: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
     """Yield the result of each task in order, from processes of this machine."""
-    context = multiprocessing.get_context(_choose_start_method())
+    # A forked process has the loaded cluster, but waits forever for a lock that another thread held at the fork.
+    forks = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
+    context = multiprocessing.get_context("fork" if forks else "spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_watch_parent) as executor:
         try:
             yield from run_with_executor(executor, jobs, run, tasks)
@@ -116,16 +118,6 @@ def _watch_parent() -> None:
 def _exit_after(sentinel: int) -> None:
     wait([sentinel])
     os._exit(1)
-
-
-def _choose_start_method() -> str:
-    """Return how the processes start: "fork" if that is safe, because a forked process has the loaded cluster.
-
-    A process that is forked while another thread holds a lock waits for this lock forever. A spawned process loads the
-    cluster by itself.
-    """
-    forks = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
-    return "fork" if forks else "spawn"
 
 
 @contextmanager

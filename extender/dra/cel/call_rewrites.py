@@ -51,12 +51,10 @@ class _Call(NamedTuple):
     close_index: int
 
     def insert_before(self, text: str) -> Edit:
-        """Return the edit that inserts *text* before the receiver."""
         start = self.tokens[self.receiver_index].start
         return start, start, text
 
     def replace_token(self, index: int, text: str) -> Edit:
-        """Return the edit that replaces a token with *text*."""
         return self.tokens[index].start, self.tokens[index].end, text
 
 

@@ -34,11 +34,6 @@ _new_function: Any = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes
 _decrement_reference_count: Any = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_DecRef", ctypes.pythonapi))
 
 
-def _take_tuple(body: Callable[[tuple[Any, ...]], Any]) -> Any:
-    """Return a function that passes the tuple of its arguments, not a copy of it, to *body*."""
-    return _new_function(ctypes.addressof(_CALL_WITH_TUPLE), body, None)
-
-
 class LibraryReferences:
     """The objects of which the library keeps a reference after the calls of the current evaluation."""
 
@@ -64,7 +59,7 @@ class LibraryReferences:
             self._objects.append(result)
             return result
 
-        return _take_tuple(call)
+        return _new_function(ctypes.addressof(_CALL_WITH_TUPLE), call, None)
 
     def release(self) -> None:
         """Drop the references that the library keeps. Call it after each evaluation."""

@@ -16,7 +16,7 @@ import numpy as np
 from extender.cache.pod_info import PodInfo
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
-from extender.cycle.score import Ranking, prioritize_nodes, select_index
+from extender.cycle.score import prioritize_nodes, select_index
 from extender.extender_api.requested_nodes import RequestedNodes
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
@@ -95,22 +95,17 @@ def choose_node(
     best_rows = ranking.find_best_rows()
     row = best_rows.item(select_index(len(best_rows), rng))
     index = int(ranking.rows.searchsorted(row))
+    scores = ranking.node_scores.get_row(row) if ranking.node_scores is not None else {}
     return NodeChoice(
         snapshot.names[row],
         _find_position(requested_nodes, row),
         len(rows),
         len(best_rows),
         ranking.totals.item(index),
-        _select_scores(ranking, row),
+        {name: PluginScore(*values) for name, values in scores.items()},
         cycle_state,
     )
 
 
 def _find_position(requested_nodes: RequestedNodes, row: int) -> int:
     return int(np.argmax(requested_nodes.rows == row))
-
-
-def _select_scores(ranking: Ranking, row: int) -> dict[str, PluginScore]:
-    """Return the scores of the node in *row* by plugin name."""
-    scores = ranking.node_scores.get_row(row) if ranking.node_scores is not None else {}
-    return {name: PluginScore(*values) for name, values in scores.items()}

@@ -319,7 +319,6 @@ class Api:
         self._remove_empty_namespace(namespace)
 
     def _remove_empty_namespace(self, namespace: str) -> None:
-        """Remove a namespace if it is terminating and empty."""
         stored_namespace = self.store.get(NAMESPACES.storage_key, "", namespace)
         if stored_namespace is None or not stored_namespace["metadata"].get("deletionTimestamp"):
             return

@@ -30,7 +30,6 @@ def _authenticate_all(token: str) -> Object | None:
 
 
 def _authorize_all(_: Object) -> tuple[bool, str]:
-    """Allow every request."""
     return True, "everything is allowed in the fake API server"
 
 

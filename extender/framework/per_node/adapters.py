@@ -107,7 +107,6 @@ class _Adapter:
 
 class _FilterAdapter(_Adapter):
     def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002  contract
-        """Return the rejected nodes by reason."""
         return _filter_nodes(self.per_node_object.filter, self.get_pod_argument(pod), nodes, self.defining_module)
 
 
@@ -115,7 +114,6 @@ class _CacheableFilterAdapter(_FilterAdapter):
     filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE_AND_PODS
 
     def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
-        """Return the cache key."""
         return self.get_cache_key(pod)
 
 
@@ -129,7 +127,6 @@ class _CacheableScoreAdapter(_ScoreAdapter):
     score_depends_on: ClassVar[DependsOn] = DependsOn.NODE_AND_PODS
 
     def score_cache_key(self, pod: PodInfo) -> Hashable | None:
-        """Return the cache key."""
         return self.get_cache_key(pod)
 
 
@@ -148,7 +145,6 @@ class _NormalizeScoreAdapter(_Adapter):
 
 class _EnqueueAdapter(_Adapter):
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        """Return the author's events."""
         return protect_hints(self.per_node_object.events_to_register())
 
 

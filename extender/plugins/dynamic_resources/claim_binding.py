@@ -109,14 +109,12 @@ class _ClaimBinding:
         self.status_body["metadata"]["resourceVersion"] = resource_version
 
     def make_finalizer_call(self) -> ApiCall:
-        """Return the call that adds the finalizer."""
         meta = self.claim.metadata
         call = ApiCall("patch", CLAIM_KIND, meta.namespace, meta.name, self.finalizer_body)
         purpose = f"add finalizer to claim {self.claim.key}"
         return replace(call, on_written=self.set_version, on_conflict=self._read_again, purpose=purpose)
 
     def make_status_call(self) -> ApiCall:
-        """Return the call that writes the status."""
         meta = self.claim.metadata
         call = ApiCall("patch", CLAIM_KIND, meta.namespace, meta.name, self.status_body, "status", is_resent=True)
         added = "reservation" if self.allocation is None else "allocation and reservation"

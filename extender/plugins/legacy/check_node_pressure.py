@@ -48,7 +48,6 @@ class _NodePressureFilter:
         return ""
 
     def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Reject the nodes whose condition is `True`."""
         has_pressure = (self._has_pressure(node) for node in nodes.nodes)
         mask = np.fromiter(has_pressure, dtype=np.bool_, count=len(nodes))
         return (Rejection(mask, self.rejection_reason),)

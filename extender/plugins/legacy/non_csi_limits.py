@@ -59,7 +59,6 @@ class _NonCSILimits:
         self._limit_checker = DiskLimitChecker(self.driver, read_environment_limit())
 
     def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Reject the nodes that would exceed their limit with the pod."""
         nodes_over_limit = self._limit_checker.find_nodes_over_limit(pod, nodes)
         return () if nodes_over_limit is None else (Rejection(nodes_over_limit, _MAX_VOLUME_COUNT_EXCEEDED),)
 
