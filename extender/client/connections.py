@@ -157,20 +157,29 @@ def describe_connection_error(error: Exception, peer: str) -> str:
     *peer* says what the server should be, such as `API server`.
     """
     match error:
+        case aiohttp.ClientProxyConnectionError():
+            # The error of the proxy itself: its address is not that of the server, which may be reachable.
+            text = f"the proxy {error.host}:{error.port}: {_describe_system_error(error.os_error)}"
+        case aiohttp.ClientHttpProxyError():
+            text = f"the proxy responded with status {error.status}: {error.message}"
         case aiohttp.ClientConnectorCertificateError():
             text = str(error.certificate_error)
         case aiohttp.ClientConnectorSSLError():
             text = f"no TLS connection ({error.os_error}); is this the port of the {peer}, and does it have https?"
         case aiohttp.ClientConnectorError():
-            is_system_error = error.os_error.errno in errno.errorcode  # the resolver has its own error numbers
-            text = os.strerror(error.os_error.errno or 0).lower() if is_system_error else str(error.os_error)
-        case aiohttp.ClientResponseError() if not isinstance(error, aiohttp.ClientHttpProxyError):
+            text = _describe_system_error(error.os_error)
+        case aiohttp.ClientResponseError():
             text = f"not an HTTP response: {error.message}"
         case TimeoutError():
             text = "no response in time"
         case _:
             text = str(error)
     return shorten(" ".join(text.split())) or type(error).__name__
+
+
+def _describe_system_error(error: OSError) -> str:
+    is_system_error = error.errno in errno.errorcode  # the resolver has its own error numbers
+    return os.strerror(error.errno or 0).lower() if is_system_error else str(error)
 
 
 def abort_unread(response: aiohttp.ClientResponse) -> None:

@@ -17,12 +17,15 @@ import pytest
 import uvloop
 
 from extender.client.connections import PendingRequests, RecoverySignal, _Socket
+from extender.client.credentials import Credentials
 from extender.client.errors import UnreachableError
 from extender.client.extender import build_extenders
 from extender.client.extender_transport import ExtenderError
-from extender.client.transport import Request, _translate_error
-from extender.config.model import Extender
+from extender.client.kubeconfig import CredentialSource
+from extender.client.transport import Request, Transport, _translate_error
+from extender.config.model import ClientConnection, Extender
 from tests.build import make_pod
+from tests.controlplane.process import free_ports
 from tests.unit.client.scripted_server import SILENCE, Reply, ScriptedServer, Stream, failure_reply, open_transport
 from tests.unit.client.virtual_time import current_loop, run
 
@@ -253,3 +256,32 @@ def test_bytes_of_another_protocol_are_shortened_in_the_error() -> None:
     translated_error = _translate_error(response_error, "GET /version", "https://server")
     assert translated_error.message.startswith("GET /version: not an HTTP response: \xff \xff ")
     assert len(translated_error.message) < 1_100
+
+
+async def get_through_proxy(proxy: str) -> str:
+    """Send a request through a proxy that fails; return the message of the error."""
+    source = CredentialSource(master="https://api.example.org:6443", environ={"HTTPS_PROXY": proxy})
+    transport = Transport(Credentials(source, current_loop()), ClientConnection())
+    try:
+        with pytest.raises(UnreachableError) as caught:
+            await transport.call(Request("POST", "/api/v1/pods"))
+    finally:
+        await transport.close()
+    return caught.value.message
+
+
+def test_an_error_of_a_proxy_names_the_proxy_and_not_its_password() -> None:
+    async def main() -> None:
+        closed_port = free_ports(1)[0]
+        assert await get_through_proxy(f"http://ann:secret@127.0.0.1:{closed_port}") == (
+            f"cannot connect to https://api.example.org:6443: the proxy 127.0.0.1:{closed_port}: connection refused"
+        )
+        async with ScriptedServer() as server:
+            # To `urlsplit`, the host of the target is a scheme.
+            server.respond("CONNECT 6443", Reply(status=407))
+            assert await get_through_proxy(server.url) == (
+                "cannot connect to https://api.example.org:6443: "
+                "the proxy responded with status 407: Status"
+            )
+
+    run(main())
