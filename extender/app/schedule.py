@@ -31,7 +31,7 @@ from extender.client.errors import ApiError, UnauthorizedError, UnreachableError
 from extender.client.transport import Request
 from extender.logs.klog import verbosity
 from extender.serving.auth_middleware import AuthMiddleware
-from extender.serving.http_server import serve_http
+from extender.serving.http_server import format_listener_address, serve_http
 from extender.serving.tls import CertificateError, ServingCertificate
 
 log = logging.getLogger("extender.app")
@@ -169,8 +169,7 @@ async def _serve_diagnostics(
             reload_periodically("client CAs", partial(auth.refresh, certificate)),
         ):
             stack.callback(asyncio.create_task(reload).cancel)
-        address, port = listener.getsockname()[:2]
-        log.info("Serving securely", extra={"address": f"{address}:{port}"})
+        log.info("Serving securely", extra={"address": format_listener_address(listener)})
         await stack.enter_async_context(serve_http(protected_app, listener, certificate))
         if pages is not None:
             stack.callback(pages.close)  # otherwise the server would wait for the streams

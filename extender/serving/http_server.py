@@ -57,25 +57,42 @@ HANDSHAKE_SECONDS = 10.0
 
 _DEFAULT_KEEP_ALIVE_SECONDS = 5
 _BACKLOG = 2048
+_WILDCARDS = frozenset(("0.0.0.0", "::"))  # noqa: S104  the caller chooses the address
 
 
 def listen(address: str, port: int, *, reuse_port: bool = False) -> socket.socket:
     """Return a listening socket. Port 0 selects a free port; *reuse_port* lets other processes share the port.
 
+    A wildcard address, `0.0.0.0` or `::`, means all IPv4 and IPv6 addresses, as in Go: in a cluster with only IPv6,
+    kubelets send their probes to IPv6 addresses. Without IPv6 in the system, `0.0.0.0` means all IPv4 addresses.
+
     Raises:
         OSError: the address cannot be used, or is in use.
+
+    Source: Go 1.26, net/ipsock_posix.go, favoriteAddrFamily.
     """
     family, _, _, _, socket_address = socket.getaddrinfo(
         address or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
-    return socket.create_server(socket_address[:2], family=family, backlog=_BACKLOG, reuse_port=reuse_port)
+    is_dual_stack = socket_address[0] in _WILDCARDS and socket.has_dualstack_ipv6()
+    return socket.create_server(
+        ("::", port) if is_dual_stack else socket_address[:2],
+        family=socket.AF_INET6 if is_dual_stack else family,
+        backlog=_BACKLOG,
+        reuse_port=reuse_port,
+        dualstack_ipv6=is_dual_stack,
+    )
+
+
+def format_listener_address(listener: socket.socket) -> str:
+    """Return the `host:port` of *listener*, an IPv6 address in brackets."""
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def format_listener_url(listener: socket.socket, *, secure: bool = False) -> str:
     """Return the URL of *listener*."""
-    host, port = listener.getsockname()[:2]
-    scheme = "https" if secure else "http"
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    return f"{'https' if secure else 'http'}://{format_listener_address(listener)}"
 
 
 def raise_open_file_limit() -> int:

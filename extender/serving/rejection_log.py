@@ -9,11 +9,14 @@ _LOG: Final = logging.getLogger("extender.extender_api")
 
 
 def format_client(address: Sequence[object] | None) -> str:
-    """Return the `host:port` of a client as Go does, an IPv6 address in brackets; empty without an address."""
+    """Return the `host:port` of a client as Go does, an IPv6 address in brackets; empty without an address.
+
+    A socket for both IPv4 and IPv6 gives a client with IPv4 an IPv6 address.
+    """
     if not address:
         return ""
-    host, port = address[:2]
-    return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
+    host, port = str(address[0]).removeprefix("::ffff:"), address[1]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 @dataclass(slots=True)

@@ -280,8 +280,7 @@ def test_an_error_of_a_proxy_names_the_proxy_and_not_its_password() -> None:
             # To `urlsplit`, the host of the target is a scheme.
             server.respond("CONNECT 6443", Reply(status=407))
             assert await get_through_proxy(server.url) == (
-                "cannot connect to https://api.example.org:6443: "
-                "the proxy responded with status 407: Status"
+                "cannot connect to https://api.example.org:6443: the proxy responded with status 407: Status"
             )
 
     run(main())

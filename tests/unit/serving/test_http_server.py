@@ -1,12 +1,48 @@
-"""The limit of open files limits the connections of a port, and a low limit is logged."""
+"""Listening addresses, and the limit of open files, which limits the connections of a port."""
 
 import resource
+import socket
 
 import pytest
 
 from extender.serving import http_server
+from extender.serving.http_server import format_listener_address, format_listener_url, listen
 
 INFINITY = resource.RLIM_INFINITY
+
+needs_ipv6 = pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="the system has no IPv6")
+
+
+@needs_ipv6
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", ""])  # noqa: S104 - a wildcard
+def test_a_wildcard_listens_on_ipv4_and_ipv6_as_in_go(address: str) -> None:
+    """Written out from Go 1.26, whose listener of 0.0.0.0 has the address [::]."""
+    with listen(address, 0) as listener:
+        port = listener.getsockname()[1]
+        for host in ("127.0.0.1", "::1"):
+            socket.create_connection((host, port)).close()
+        assert format_listener_address(listener) == f"[::]:{port}"
+
+
+def test_a_wildcard_means_ipv4_on_a_system_without_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    with listen("0.0.0.0", 0) as listener:  # noqa: S104 - a wildcard
+        port = listener.getsockname()[1]
+        assert format_listener_address(listener) == f"0.0.0.0:{port}"
+        socket.create_connection(("127.0.0.1", port)).close()
+
+
+@needs_ipv6
+@pytest.mark.parametrize(
+    ("address", "host", "other"), [("127.0.0.1", "127.0.0.1", "::1"), ("::1", "[::1]", "127.0.0.1")]
+)
+def test_a_loopback_address_listens_on_one_address(address: str, host: str, other: str) -> None:
+    with listen(address, 0) as listener:
+        port = listener.getsockname()[1]
+        assert format_listener_url(listener, secure=True) == f"https://{host}:{port}"
+        socket.create_connection((address, port)).close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((other, port))
 
 
 @pytest.mark.parametrize(

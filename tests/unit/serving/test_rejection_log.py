@@ -19,9 +19,10 @@ def test_lines_beyond_the_limit_are_counted_in_the_next_interval(caplog: pytest.
     [
         (("192.0.2.1", 4711), "192.0.2.1:4711"),
         (("2001:db8::1", 4711, 0, 0), "[2001:db8::1]:4711"),
+        (("::ffff:192.0.2.1", 4711, 0, 0), "192.0.2.1:4711"),
         (None, ""),
     ],
-    ids=["IPv4", "IPv6", "none"],
+    ids=["IPv4", "IPv6", "IPv4 of a socket for both", "none"],
 )
 def test_a_client_is_logged_as_host_and_port(address: tuple[object, ...] | None, text: str) -> None:
     assert format_client(address) == text
