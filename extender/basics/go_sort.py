@@ -45,8 +45,6 @@ class _Sorter:
         indices: the indices of the elements in their current order.
     """
 
-    __slots__ = ("_bounds", "_keys", "indices")
-
     def __init__(self, keys: tuple[int, ...]) -> None:
         self._keys, self._bounds = keys, [key + (key & 1) for key in keys]
         self.indices = list(range(len(keys)))

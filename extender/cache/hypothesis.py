@@ -17,8 +17,6 @@ from extender.cache.tables.images import ImageTable
 class Hypothesis:
     """A writable copy of a snapshot. Both share arrays, so it is used only in the read scope of the snapshot."""
 
-    __slots__ = ("_base_snapshot", "_tables")
-
     def __init__(self, snapshot: Snapshot, *, shares_results: bool = False) -> None:
         """Create a copy of *snapshot*.
 

@@ -21,8 +21,6 @@ class ObjectIndex(Generic[T, E]):
     objects causes a rebuild of the index.
     """
 
-    __slots__ = ("_group_by", "_group_by_key", "_groups", "_kind", "_make_entry", "_version")
-
     def __init__(self, kind: type[T], group_by: Callable[[T], Hashable], make_entry: Callable[[T], E]) -> None:
         """Index the objects of one kind.
 

@@ -25,18 +25,6 @@ class PodBatch(Memo):
             through claims.
     """
 
-    __slots__ = (
-        "_has_ports_volumes_or_claims",
-        "indices_with_ports_volumes_or_claims",
-        "nonzero_requests",
-        "pods",
-        "requests",
-        "resource_ids",
-        "rows",
-        "signature_index",
-        "signatures",
-    )
-
     def __init__(self, pods: Sequence[AssignedPodInfo], rows: IntArray) -> None:
         signatures = [pod.signature for pod in pods]
         self.signatures = tuple(dict.fromkeys(signatures))

@@ -69,8 +69,6 @@ class FeatureGates:
         from_flags: the gates without those that the coscheduling plugin turns on.
     """
 
-    __slots__ = ("_enabled", "coscheduling", "from_flags", "release")
-
     def __init__(self, overrides: Mapping[str, bool] | None = None, release: Release = DEFAULT_RELEASE) -> None:
         """Create the set from the default values of *release* and *overrides*.
 

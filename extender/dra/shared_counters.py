@@ -64,8 +64,6 @@ def _add_groups(common: CommonGroups | None, groups: frozenset[str]) -> CommonGr
 class CompatibilityGroups:
     """The common groups of each counter set in one search: of the allocated devices and of those that it selects."""
 
-    __slots__ = ("_allocated", "_allocated_devices", "_selected")
-
     def __init__(self, allocated_devices: AllocatedDevices) -> None:
         self._allocated_devices = allocated_devices
         self._allocated: dict[PoolId, dict[str, CommonGroups]] = {}
@@ -121,8 +119,6 @@ class CounterAllocator:
     With compatibility groups, devices may consume counters of one set only if they have a group in common. The
     available counters of a pool are calculated when its first device is tried.
     """
-
-    __slots__ = ("_allocated_devices", "_available", "_by_driver", "_consumed", "_groups")
 
     def __init__(self, allocated_devices: AllocatedDevices, features: Features) -> None:
         self._allocated_devices = allocated_devices

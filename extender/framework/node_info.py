@@ -13,8 +13,6 @@ from extender.framework.plugin_inputs import ReadOnlyAssignedPodInfo, ReadOnlyNo
 class _ResourceAmounts:
     """The resource amounts of all nodes of a view. The amounts of a resource are read at their first use."""
 
-    __slots__ = ("_amounts", "view")
-
     def __init__(self, view: NodeView) -> None:
         self.view = view
         self._amounts: dict[tuple[str, str], list[int]] = {}

@@ -126,8 +126,6 @@ class _ReprieveOrder:
         empty_row_count: the number of rows without pods.
     """
 
-    __slots__ = ("batch", "counts", "empty_row_count", "positions", "release", "rows", "start_offsets")
-
     def __init__(self, rows: IntArray, potential_victims: PodBatch, release: Release) -> None:
         self.rows, self.release = rows, release
         position_of_row: IntArray = np.zeros(int(rows.max(initial=0)) + 1, dtype=np.int64)

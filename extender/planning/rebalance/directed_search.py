@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations, islice, permutations
 from typing import Final
 
@@ -58,32 +59,28 @@ class DirectedSearch:
         self, simulator: MoveSimulator, target: Pod, attempt_limit: int, progress: SearchProgress | None
     ) -> None:
         self._simulator, self._target, self._attempt_limit, self._progress = simulator, target, attempt_limit, progress
-        self._goals: list[_Goal] | None = None
+
+    @cached_property
+    def _goals(self) -> list[_Goal]:
+        return sorted(self._list_goals(self._target, frozenset()), key=lambda goal: goal.size)
 
     def may_find_more(self, moves: int) -> bool:
         """Return whether more than *moves* moves may free a node."""
-        return any(moves < len(goal.uids) + _MAX_DEPTH for goal in self._get_goals())
+        return any(moves < len(goal.uids) + _MAX_DEPTH for goal in self._goals)
 
     def find(self, moves: int) -> Iterator[list[Change]]:
         """Yield the changes of each plan with at most *moves* moves that the search finds."""
-        goals = self._get_goals()
-        for number, goal in enumerate(goals, 1):
+        for number, goal in enumerate(self._goals, 1):
             if self._is_exhausted():
                 return
             sizes = range(max(1, goal.size - 1), moves + 1)
             for uids in [uids for size in sizes for uids in self._find_sets(goal, self._target, size)]:
                 yield from self._try_set(goal.node, uids, moves - len(uids))
             if self._progress is not None:
-                self._progress(number, len(goals))
+                self._progress(number, len(self._goals))
 
     def _is_exhausted(self) -> bool:
         return self._simulator.attempts >= self._attempt_limit
-
-    def _get_goals(self) -> list[_Goal]:
-        if self._goals is None:
-            goals = self._list_goals(self._target, frozenset())
-            self._goals = sorted(goals, key=lambda goal: goal.size)
-        return self._goals
 
     def _list_goals(self, pod: Pod, excluded_nodes: frozenset[str]) -> Iterator[_Goal]:
         """Yield the nodes that pods may free for the pending *pod*."""

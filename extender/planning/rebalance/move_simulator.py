@@ -3,7 +3,7 @@
 Some pods may not be moved; `find_obstacle` gives the reason.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -41,32 +41,6 @@ def stays_with_node(pod: AssignedPodInfo) -> bool:
     Such a pod is never evicted, and a node with only such pods is empty.
     """
     return classify_departure(pod.pod) in {Departure.DAEMON_OR_MIRROR, Departure.TERMINATING}
-
-
-def _find_lasting_obstacle(pod: AssignedPodInfo, scheduler_names: Collection[str]) -> str:
-    """Return the reason why *pod* may never be evicted, whatever its budgets allow; empty if it may be evicted."""
-    departure = classify_departure(pod.pod)
-    if departure is Departure.DAEMON_OR_MIRROR:
-        return "belongs to its node"
-    if departure is Departure.TERMINATING:
-        return "is being deleted"
-    if departure is Departure.LOST:
-        return "has no controller that creates a new pod"
-    for annotation, value in _EVICTION_FORBIDDEN:
-        if pod.pod.metadata.annotations.get(annotation) == value:
-            return f"has the annotation {annotation}={value}"
-    if pod.pod.spec.scheduler_name not in scheduler_names:
-        return f'waits for scheduler "{pod.pod.spec.scheduler_name}", which has no profile'
-    return ""
-
-
-def find_obstacle(pod: AssignedPodInfo, scheduler_names: Collection[str], disruptions: RemainingDisruptions) -> str:
-    """Return the reason why *pod* may not be evicted now; empty if it may be evicted."""
-    obstacle = _find_lasting_obstacle(pod, scheduler_names)
-    if obstacle:
-        return obstacle
-    budgets = disruptions.find_blocking_budgets(pod)
-    return f"budget {', '.join(budgets)} does not allow it" if budgets else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +89,20 @@ class MoveSimulator:
 
     def find_obstacle(self, pod: AssignedPodInfo) -> str:
         """Return the reason why *pod* may not be evicted now; empty if it may be."""
-        return find_obstacle(pod, self._profiles, self._disruptions)
+        match classify_departure(pod.pod):
+            case Departure.DAEMON_OR_MIRROR:
+                return "belongs to its node"
+            case Departure.TERMINATING:
+                return "is being deleted"
+            case Departure.LOST:
+                return "has no controller that creates a new pod"
+        for annotation, value in _EVICTION_FORBIDDEN:
+            if pod.pod.metadata.annotations.get(annotation) == value:
+                return f"has the annotation {annotation}={value}"
+        if not self.has_profile(pod):
+            return f'waits for scheduler "{pod.pod.spec.scheduler_name}", which has no profile'
+        budgets = self._disruptions.find_blocking_budgets(pod)
+        return f"budget {', '.join(budgets)} does not allow it" if budgets else ""
 
     def has_profile(self, pod: AssignedPodInfo) -> bool:
         """Return whether *pod* is of a scheduler with a profile."""

@@ -22,8 +22,6 @@ class _ClassResource:
         is_used: whether a claim uses the class: bool, shape (number of nodes,).
     """
 
-    __slots__ = ("capacity", "is_used", "requested")
-
     def __init__(self, node_count: int) -> None:
         self.requested: IntArray = np.zeros(node_count, dtype=np.int64)
         self.capacity: IntArray = np.zeros(node_count, dtype=np.int64)

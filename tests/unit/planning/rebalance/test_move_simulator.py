@@ -6,9 +6,8 @@ import pytest
 
 from extender.answers.rebalance import PodPlacement
 from extender.app import wiring
-from extender.planning.rebalance.move_simulator import Move, MoveSimulator, find_obstacle, stays_with_node
+from extender.planning.rebalance.move_simulator import Move, MoveSimulator, stays_with_node
 from extender.planning.rebalance.plan import Action, Change
-from extender.planning.remaining_disruptions import ClusterBudgets, RemainingDisruptions
 from tests.unit.planning.clusters import SETUP, budget, make_cache, node, pod
 
 WEB = {"app": "web"}
@@ -146,10 +145,9 @@ CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]], str]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_obstacles_of(case: str) -> None:
     body, budgets, expected = CASES[case]
-    cache = make_cache(node("n1"), body, *budgets)
-    (assigned_pod,) = cache.assigned_pods.values()
-    remaining_disruptions = RemainingDisruptions(ClusterBudgets(cache.snapshot()))
-    assert find_obstacle(assigned_pod, ("default-scheduler",), remaining_disruptions) == expected
+    simulator = make_simulator(node("n1"), body, *budgets)
+    (assigned_pod,) = simulator.cache.assigned_pods.values()
+    assert simulator.find_obstacle(assigned_pod) == expected
 
 
 def test_only_daemon_mirror_and_terminating_pods_stay_with_their_node() -> None:
