@@ -42,7 +42,7 @@ def build_allocation_results(
                 results, node_name, supports_binds_to_node=features.needs_non_stable_allocator
             ),
         )
-        for claim, results in zip(claims, allocation.device_results, strict=True)
+        for claim, results in zip(claims, allocation, strict=True)
     )
 
 

@@ -11,7 +11,7 @@ DynamicResources.Filter (1.36).
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -48,10 +48,8 @@ _MAX_CACHED_CLAIM_SETS: Final = 128
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 
 
-class NodeAllocation(NamedTuple):
-    """The devices of each claim on one node, in the order of the claims."""
-
-    device_results: tuple[tuple[DeviceResult, ...], ...]
+NodeAllocation: TypeAlias = tuple[tuple[DeviceResult, ...], ...]
+"""The devices of each claim on one node, in the order of the claims."""
 
 
 class _SearchResult(NamedTuple):
@@ -260,7 +258,7 @@ class Allocator:
         search = AllocationSearch(node, pools, self.allocated_devices, self._features, timed_out)
         search.claims.extend(self._prepare_claim(claim, search, pools) for claim in claims.claims)
         if search.allocate():
-            return _SearchResult(NodeAllocation(tuple(tuple(claim.results) for claim in search.claims)), "")
+            return _SearchResult(tuple(tuple(claim.results) for claim in search.claims), "")
         has_invalid_pool = any(pool.invalid_reason for pool in pools)
         return _SearchResult(None, "invalid resource pools were encountered" if has_invalid_pool else "")
 

@@ -55,8 +55,6 @@ def _get_attribute_values(attribute: DeviceAttribute) -> frozenset[_AttributeVal
 class Constraint(ABC):
     """A constraint over one attribute of the devices added so far. An empty list of requests means all requests."""
 
-    __slots__ = ("_attribute", "_requests", "_values")
-
     def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
         self._attribute = attribute
         self._requests = frozenset(constraint.requests)
@@ -105,8 +103,6 @@ class Constraint(ABC):
 class MatchAttributeConstraint(Constraint):
     """The constraint matchAttribute: all devices have the same value of the attribute. The first device sets it."""
 
-    __slots__ = ()
-
     def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:  # noqa: ARG002  equal for all requests
         value = _get_attribute_value(attribute)
         if self._values and (value is None or value != self._values[0]):
@@ -124,8 +120,6 @@ class DistinctAttributePerRequestConstraint(Constraint):
 
     As upstream, only the last device's value is stored per request.
     """
-
-    __slots__ = ("_value_by_request",)
 
     def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
         super().__init__(attribute, constraint)
@@ -150,8 +144,6 @@ class DistinctAttributeConstraint(Constraint):
     (1.37).
     """
 
-    __slots__ = ()
-
     def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:  # noqa: ARG002  equal for all requests
         value = _get_attribute_value(attribute)
         if self._values and (value is None or value in self._values):
@@ -170,8 +162,6 @@ class MatchListConstraint(Constraint):
     matchAttributeConstraint (1.37).
     """
 
-    __slots__ = ()
-
     def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:  # noqa: ARG002  equal for all requests
         values = _get_attribute_values(attribute)
         common_values = values & self._values[-1] if self._values else values
@@ -186,8 +176,6 @@ class DistinctListConstraint(Constraint):
     Source: dynamic-resource-allocation/structured/internal/experimental/constraint.go, distinctAttributeConstraint
     (1.37).
     """
-
-    __slots__ = ()
 
     def _add_attribute(self, request: str, attribute: DeviceAttribute) -> bool:  # noqa: ARG002  equal for all requests
         values = _get_attribute_values(attribute)

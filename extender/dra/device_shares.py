@@ -65,7 +65,7 @@ class DeviceShares:
         """
         usages = dict(self._list_usages(node))
         added = dict.fromkeys(usages, 0)
-        for results in allocation.device_results if allocation is not None else ():
+        for results in allocation or ():
             for device, request, consumed_capacity in results:
                 if device.id[0] not in self._resources or request.admin_access:
                     continue

@@ -53,14 +53,12 @@ class NodeSelection:
     Attributes:
         node_name: the name of the only node; empty if there is none.
         all_nodes: whether all nodes are selected.
-        selector: the node selector.
-        compiled_selector: the compiled node selector; None without a selector or with an invalid one.
+        compiled_selector: the node selector; None without a selector or with an invalid one.
         error: the error of an invalid selector.
     """
 
     node_name: str = ""
     all_nodes: bool = False
-    selector: NodeSelector | None = None
     compiled_selector: CompiledNodeSelector | None = None
     error: str = ""
 
@@ -72,11 +70,12 @@ class NodeSelection:
         """
         if self.node_name:
             return node.metadata.name == self.node_name
-        if self.all_nodes or self.selector is None:
-            return self.all_nodes
-        if self.compiled_selector is None:
+        if self.all_nodes:
+            return True
+        if self.error:
             raise AllocationError(f"failed to parse node selector: {self.error}")
-        return self.compiled_selector.matches(node.metadata.labels, node.metadata.name)
+        selector = self.compiled_selector
+        return selector is not None and selector.matches(node.metadata.labels, node.metadata.name)
 
 
 def parse_node_selection(node_name: str | None, all_nodes: bool | None, selector: NodeSelector | None) -> NodeSelection:
@@ -88,7 +87,7 @@ def parse_node_selection(node_name: str | None, all_nodes: bool | None, selector
             compiled_selector = compile_strict_node_selector(selector)
         except ValueError as selector_error:
             error = str(selector_error)
-    return NodeSelection(node_name or "", bool(all_nodes), selector, compiled_selector, error)
+    return NodeSelection(node_name or "", bool(all_nodes), compiled_selector, error)
 
 
 class CounterConsumption(NamedTuple):
@@ -110,7 +109,7 @@ class SliceDevice:
     """
 
     def __init__(self, device: Device, compiled_slice: "CompiledSlice") -> None:
-        self.id: DeviceId = (compiled_slice.driver, compiled_slice.pool, device.name)
+        self.id: DeviceId = (*compiled_slice.pool_id, device.name)
         self.device = device
         self.slice = compiled_slice
         self.allow_multiple_allocations = bool(device.allow_multiple_allocations)
@@ -293,7 +292,7 @@ class CompiledSlice:
     Attributes:
         resource_slice: the API object.
         name: the name of the slice.
-        driver, pool: the names of the driver and the pool.
+        pool_id: the pool that the slice belongs to.
         generation, pool_slice_count: the pool's generation and its number of slices.
         node_selection: the nodes of all its devices; None if the slice selects no nodes.
         per_device_node_selection: whether each device selects its nodes.
@@ -305,7 +304,7 @@ class CompiledSlice:
         spec = resource_slice.spec
         self.resource_slice = resource_slice
         self.name = resource_slice.metadata.name
-        self.driver, self.pool = spec.driver, spec.pool.name
+        self.pool_id: PoolId = (spec.driver, spec.pool.name)
         self.generation, self.pool_slice_count = spec.pool.generation, spec.pool.resource_slice_count
         selects_nodes = bool(spec.node_name) or bool(spec.all_nodes) or spec.node_selector is not None
         self.node_selection = (
@@ -317,11 +316,6 @@ class CompiledSlice:
             (counter_set.name, {name: to_nanos(counter.value) for name, counter in counter_set.counters.items()})
             for counter_set in spec.shared_counters
         )
-
-    @property
-    def pool_id(self) -> PoolId:
-        """The pool that the slice belongs to."""
-        return (self.driver, self.pool)
 
     @property
     def skipped_operations(self) -> tuple[str, ...]:

@@ -162,7 +162,7 @@ class NodeResourcesCheck:
         """Return the resources of 1.36; None if no device has any."""
         device_results = {
             claim.metadata.name: results
-            for claim, results in zip(claims, allocation.device_results if allocation else (), strict=True)
+            for claim, results in zip(claims, allocation or (), strict=True)
             if any(result.device.device.node_allocatable_resource_mappings for result in results)
         }
         if not device_results:
@@ -179,8 +179,7 @@ class NodeResourcesCheck:
         self, position: int, claims: Sequence[ResourceClaim], allocation: NodeAllocation | None
     ) -> ClaimStatuses | None:
         """Return the resources of 1.37; None if no device has any."""
-        results = allocation.device_results if allocation else ()
-        new_results = dict(zip((claim.metadata.uid for claim in claims), results, strict=True))
+        new_results = dict(zip((claim.metadata.uid for claim in claims), allocation or (), strict=True))
         devices_by_claim: list[tuple[ResourceClaim, list[UsedDevice]]] = []
         for claim in self._claims:
             devices: list[UsedDevice] = []

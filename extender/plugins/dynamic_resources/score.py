@@ -33,7 +33,7 @@ def compute_scores(state_data: StateData, nodes: NodeView) -> IntArray:
 
 def _score_allocation(state_data: StateData, node_allocation: NodeAllocation) -> int:
     total = 0
-    device_results = iter(node_allocation.device_results)
+    device_results = iter(node_allocation)
     for claim in state_data.claims:
         allocation = claim.status.allocation
         if allocation is not None:

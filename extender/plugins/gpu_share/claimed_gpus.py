@@ -156,7 +156,7 @@ class ClaimedGpus:
         for position in np.flatnonzero(rejected).tolist():
             allocation = self.find_allocation(pod, nodes.names[position])
             if allocation is not None:
-                drivers = {result.device.id[0] for results in allocation.device_results for result in results}
+                drivers = {result.device.id[0] for results in allocation for result in results}
                 rejected[position] = not drivers.isdisjoint(self._resources)
         return (Rejection(rejected, MIXED_USE),) if rejected.any() else ()
 

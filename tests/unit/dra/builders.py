@@ -142,7 +142,4 @@ def format_allocation(allocation: NodeAllocation | None) -> list[list[str]] | No
     """Format an allocation as `request: device`, by claim."""
     if allocation is None:
         return None
-    return [
-        [f"{result.request.qualified_name}: {result.device.id[2]}" for result in results]
-        for results in allocation.device_results
-    ]
+    return [[f"{result.request.qualified_name}: {result.device.id[2]}" for result in results] for results in allocation]
