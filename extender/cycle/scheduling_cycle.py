@@ -120,12 +120,29 @@ def _find_nodes(inputs: CycleInputs) -> ExtenderSteps[tuple[FilteredNodes, int]]
     nominated_row = inputs.snapshot.row(inputs.pod.pod.status.nominated_node_name)
     is_nominated_node = nominated_row is not None and bool(diagnosis.feasible[nominated_row])
     if is_nominated_node and not nodes.diagnosis.has_feasible_node:
+        nominated = nodes.diagnosis
         diagnosis, evaluated_nodes = _find_nodes_that_pass_plugins(inputs, ignore_nomination=True)
+        diagnosis = _keep_extender_reasons(diagnosis, nominated)
         inputs.node_sampler.skip_nominated_node(diagnosis.node_count)
         nodes = FilteredNodes(diagnosis, inputs.snapshot, inputs.runtime)
         if diagnosis.has_feasible_node:
             nodes = yield FilterStep(diagnosis)
     return nodes, evaluated_nodes
+
+
+def _keep_extender_reasons(diagnosis: Diagnosis, nominated: Diagnosis) -> Diagnosis:
+    """Return *diagnosis* with the reasons that extenders gave while only the nominated node was evaluated.
+
+    All reasons in *nominated* are those of extenders. A reason stays unless a plugin or a later call of an extender has
+    another one for the node.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.evaluateNominatedNode, findNodesThatPassExtenders (1.36).
+    """
+    rejected = np.zeros(diagnosis.node_count, dtype=np.bool_)
+    for rejection in diagnosis.rejections:
+        rejected |= rejection.nodes
+    rejections = (*diagnosis.rejections, *nominated.restrict_to(~rejected).rejections)
+    return replace(diagnosis, rejections=rejections, unknown_nodes=nominated.unknown_nodes)
 
 
 def _find_nodes_that_pass_plugins(inputs: CycleInputs, *, ignore_nomination: bool = False) -> tuple[Diagnosis, int]:
