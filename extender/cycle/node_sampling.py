@@ -84,6 +84,11 @@ class NodeSampler:
         self.next_start_index = (self.next_start_index + examined_count) % len(snapshot)
         return feasible & examined_mask, examined_mask
 
-    def skip_nominated_node(self, node_count: int) -> None:
-        """Move the start of the next search by one: the nominated node of the pod was evaluated first."""
-        self.next_start_index = (self.next_start_index + 1) % node_count
+    def skip_nominated_node(self, node_count: int, count: int = 1) -> None:
+        """Move the start of the next search by *count*, the nodes that were rejected with the nominated node.
+
+        The nominated node of the pod was evaluated first. If plugins rejected it, it counts alone.
+
+        Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.37).
+        """
+        self.next_start_index = (self.next_start_index + count) % node_count

@@ -122,17 +122,18 @@ def _find_nodes(inputs: CycleInputs) -> ExtenderSteps[tuple[FilteredNodes, int]]
     if is_nominated_node and not nodes.diagnosis.has_feasible_node:
         nominated = nodes.diagnosis
         diagnosis, evaluated_nodes = _find_nodes_that_pass_plugins(inputs, ignore_nomination=True)
-        diagnosis = _keep_extender_reasons(diagnosis, nominated)
-        inputs.node_sampler.skip_nominated_node(diagnosis.node_count)
+        diagnosis, reason_count = _keep_extender_reasons(diagnosis, nominated)
+        inputs.node_sampler.skip_nominated_node(diagnosis.node_count, reason_count)
         nodes = FilteredNodes(diagnosis, inputs.snapshot, inputs.runtime)
         if diagnosis.has_feasible_node:
             nodes = yield FilterStep(diagnosis)
     return nodes, evaluated_nodes
 
 
-def _keep_extender_reasons(diagnosis: Diagnosis, nominated: Diagnosis) -> Diagnosis:
+def _keep_extender_reasons(diagnosis: Diagnosis, nominated: Diagnosis) -> tuple[Diagnosis, int]:
     """Return *diagnosis* with the reasons that extenders gave while only the nominated node was evaluated.
 
+    Also return the number of nodes with such a reason, which the next search then skips. Nodes that do not exist count.
     All reasons in *nominated* are those of extenders. A reason stays unless a plugin or a later call of an extender has
     another one for the node.
 
@@ -141,8 +142,10 @@ def _keep_extender_reasons(diagnosis: Diagnosis, nominated: Diagnosis) -> Diagno
     rejected = np.zeros(diagnosis.node_count, dtype=np.bool_)
     for rejection in diagnosis.rejections:
         rejected |= rejection.nodes
-    rejections = (*diagnosis.rejections, *nominated.restrict_to(~rejected).rejections)
-    return replace(diagnosis, rejections=rejections, unknown_nodes=nominated.unknown_nodes)
+    rejections = nominated.restrict_to(~rejected).rejections
+    reason_count = len(nominated.unknown_nodes) + sum(int(rejection.nodes.sum()) for rejection in rejections)
+    rejections = (*diagnosis.rejections, *rejections)
+    return replace(diagnosis, rejections=rejections, unknown_nodes=nominated.unknown_nodes), reason_count
 
 
 def _find_nodes_that_pass_plugins(inputs: CycleInputs, *, ignore_nomination: bool = False) -> tuple[Diagnosis, int]:

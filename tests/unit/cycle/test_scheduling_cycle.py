@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from extender.cache.tables.arrays import make_mask
 from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
+from extender.cycle.diagnosis import NodeRejection
 from extender.cycle.extender_steps import FilteredNodes, FilterStep
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.scheduling_cycle import CycleInputs, run_scheduling_cycle, schedule_pod
 from extender.framework.extension_points import PreFilterResult
-from extender.framework.status import Code
+from extender.framework.status import Code, Reason
 from tests.build import make_cluster, make_node, make_pod
 from tests.unit.cycle.fakes import (
     FakePostFilter,
@@ -227,10 +229,17 @@ def test_a_search_without_a_feasible_node_also_moves_the_start_of_the_next() -> 
     assert (sampler.next_start_index, decision.diagnosis.get_rejection_code(2)) == (2, Code.UNRESOLVABLE)
 
 
-def test_a_nominated_node_that_an_extender_rejects_also_moves_the_start_of_the_next_search() -> None:
-    """It is evaluated before the search, which evaluates it again.
+@pytest.mark.parametrize(
+    ("rejected_nodes", "unknown_nodes", "start"),
+    [([], {}, 100), ([150], {}, 101), ([150], {"ghost": "unknown"}, 102), ([5, 140, 150], {}, 103)],
+    ids=["no reason", "a reason", "a reason for an unknown node too", "reasons for other nodes too"],
+)
+def test_each_reason_with_which_an_extender_rejects_the_nominated_node_moves_the_start_of_the_next_search(
+    rejected_nodes: list[int], unknown_nodes: dict[str, str], start: int
+) -> None:
+    """The nominated node is evaluated before the search, which evaluates it again.
 
-    Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36).
+    Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.37).
     """
     names = [f"n{i:03}" for i in range(200)]
     snapshot = make_cluster(*map(make_node, names)).snapshot()
@@ -241,11 +250,13 @@ def test_a_nominated_node_that_an_extender_rejects_also_moves_the_start_of_the_n
     first = next(steps)
     assert isinstance(first, FilterStep)
     assert np.flatnonzero(first.diagnosis.feasible).tolist() == [150]
-    rejected = replace(first.diagnosis, feasible=np.zeros(200, dtype=np.bool_))
-    second = steps.send(FilteredNodes(rejected, snapshot, runtime))
+    rejections = [NodeRejection("Extender", Reason("no"), make_mask(rejected_nodes, 200))] if rejected_nodes else []
+    nobody = np.zeros(200, dtype=np.bool_)
+    answer = replace(first.diagnosis, feasible=nobody, rejections=tuple(rejections), unknown_nodes=unknown_nodes)
+    second = steps.send(FilteredNodes(answer, snapshot, runtime))
 
     assert isinstance(second, FilterStep)
-    assert (second.diagnosis.feasible_count, sampler.next_start_index) == (100, 101)
+    assert (second.diagnosis.feasible_count, sampler.next_start_index) == (100, start)
 
 
 def test_no_extender_is_called_if_a_filter_fails_after_an_extender_rejects_the_nominated_node() -> None:
