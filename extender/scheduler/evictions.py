@@ -187,7 +187,9 @@ def evict_in_background(context: SchedulerContext, preemptor: Preemptor, plan: E
         _observe_preemption(context, preemptor, plan)
     if not victims:
         return
-    cancelled_victims = [victim for victim in victims if _cancel_binding(context, preemptor, victim)]
+    cancelled_victims = [victim for victim in victims[:-1] if _cancel_binding(context, preemptor, victim)]
+    if len(cancelled_victims) == len(victims) - 1 and _cancel_binding(context, preemptor, victims[-1]):
+        cancelled_victims.append(victims[-1])  # it waits for no deletion
     _get_last_victims(context, preemptor)[preemptor.uid] = None
     run_in_background(context, _evict_all(context, preemptor, victims, cancelled_victims))
 
@@ -267,21 +269,24 @@ async def _evict_all(
 ) -> None:
     """Delete all victims but the last one concurrently, then the last one. Its deletion requeues the preemptor.
 
-    If the last victim is one of *cancelled_victims*, which are preempted in memory, all other victims are deleted
-    concurrently. Since 1.37 the preemptor is then activated, because no deletion of the last victim requeues it.
+    The *cancelled_victims* are preempted in memory, and so is the last victim if it is not bound yet. If the last one
+    is, the preemptor is activated since 1.37, because no deletion of the last victim requeues it. If another eviction
+    fails, the last victim stays.
 
     Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.36, 1.37).
     """
     start_time, result = context.clock.monotonic(), "error"
-    last_victims = _get_last_victims(context, preemptor)
-    deletes_last_victim = victims[-1] not in cancelled_victims
-    victims = [victim for victim in victims if victim not in cancelled_victims]
+    last_victims, last_victim = _get_last_victims(context, preemptor), victims[-1]
+    deletes_last_victim = last_victim not in cancelled_victims
+    victims = [victim for victim in victims[:-1] if victim not in cancelled_victims]
     try:
-        concurrent_victims = victims[:-1] if deletes_last_victim else victims
-        await _evict_concurrently(context, preemptor, concurrent_victims)
+        await _evict_concurrently(context, preemptor, victims)
+        if deletes_last_victim and _cancel_binding(context, preemptor, last_victim):
+            deletes_last_victim, cancelled_victims = False, (*cancelled_victims, last_victim)
         if deletes_last_victim:
-            last_victims[preemptor.uid] = victims[-1]
-            await _evict(context, preemptor, victims[-1])
+            victims.append(last_victim)
+            last_victims[preemptor.uid] = last_victim
+            await _evict(context, preemptor, last_victim)
         result = "success"
     except ApiError as error:
         log.warning("preemption for %s failed: %s", preemptor, error)
@@ -299,12 +304,15 @@ async def _evict_all(
         context.metrics.observe_evictions(preemptor.kind, "success", 0.0)
     if result == "error":
         start_task(context.status_retries, _activate_after_backoff(context, preemptor.pods))
-        return
-    if release.activates_without_deletion and not deletes_last_victim:
+    elif release.activates_without_deletion and not deletes_last_victim:
         _activate_pods(context, preemptor.pods)
-        return
-    # kube-scheduler does not retry, so it loses an event that occurred while the preemptor was gated.
-    for pod in preemptor.pods:
+    else:
+        _retry_gated_pods(context, preemptor.pods)
+
+
+def _retry_gated_pods(context: SchedulerContext, pods: Iterable[Pod]) -> None:
+    """Retry *pods*. kube-scheduler does not, so it loses an event that occurred while the preemptor was gated."""
+    for pod in pods:
         context.queue.retry_gated_pod(pod.key, context.clock.monotonic())
     context.wake()
 

@@ -14,7 +14,7 @@ from extender.scheduler.status_writer import write_pod_status
 from tests.build import make_node, make_pod
 from tests.pod_group_builders import make_group_member, make_pod_group
 from tests.unit.scheduler.builders import SchedulerHarness
-from tests.unit.scheduler.test_evictions import make_harness
+from tests.unit.scheduler.test_evictions import add_waiting_pod, make_harness
 
 
 @pytest.mark.parametrize("in_background", [True, False])
@@ -39,6 +39,26 @@ def test_no_victim_is_evicted_after_a_failure(monkeypatch: pytest.MonkeyPatch, i
     harness.attempt()
 
     assert [api_call.name for api_call in harness.api.calls_to("delete")] == ["fast"]
+
+
+@pytest.mark.parametrize(("is_rejected", "preempted"), [(True, []), (False, ["default/low", "default/waiting"])])
+def test_a_last_victim_that_waits_on_permit_is_preempted_after_the_other_deletions(
+    *, is_rejected: bool, preempted: list[str]
+) -> None:
+    """If a deletion fails, the last victim still waits.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.36, 1.37).
+    """
+    harness, _ = make_harness(make_pod("low", node="n1", requests={"cpu": "1"}, priority=1))
+    add_waiting_pod(harness, "waiting", "1", 0)
+    if is_rejected:
+        harness.api.errors["delete"] = [ApiError("forbidden")]
+
+    harness.attempt()
+
+    assert [key for key, reason, _ in harness.events.recorded if reason == "Preempted"] == preempted
+    (waiting_pod,) = harness.context.waiting_pods
+    assert (waiting_pod.status is None) is is_rejected
 
 
 def test_a_preemptor_backs_off_while_the_api_server_rejects_its_evictions(monkeypatch: pytest.MonkeyPatch) -> None:
