@@ -26,6 +26,7 @@ from extender.basics.input_limits import (
 from extender.client.auth.exec_plugin import run_exec_plugin
 from extender.client.auth.static_credentials import (
     Entry,
+    drop_cleartext_credentials,
     find_context,
     make_static_configuration,
     validate_kubeconfig,
@@ -247,6 +248,7 @@ def _load_kubeconfig(files: list[Path], source: CredentialSource) -> RestConfig:
         if context is None:
             raise CredentialsError(f"kubeconfig {file_list}: no current-context; set one")
         cluster, user = find_context(configs, context)
+        user = drop_cleartext_credentials(user, source.master or cluster.values.get("server") or "")
         credential_settings = {key: user.values.pop(key) for key in ("exec", "tokenFile") if user.values.get(key)}
         if user.values.get("token") or "tokenFile" in credential_settings:
             credential_settings.pop("exec", None)

@@ -21,16 +21,20 @@ def find_proxy(server: str, environ: Mapping[str, str]) -> str:
     url = urlsplit(server)
     host = (url.hostname or "").lower()
     proxy = _get_variable(environ, f"{url.scheme}_proxy")
-    if not host or not proxy or host == "localhost":
+    if not host or not proxy or is_loopback(host):
         return ""
     address = _parse_address(host)
-    if address is not None and address.is_loopback:
-        return ""
     port = url.port or (443 if url.scheme == "https" else 80)
     no_proxy_entries = [entry.strip().lower() for entry in _get_variable(environ, "no_proxy").split(",")]
     if any(_matches_no_proxy_entry(entry, host, address, port) for entry in no_proxy_entries if entry):
         return ""
     return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether *host* is `localhost` or a loopback address."""
+    address = _parse_address(host)
+    return host.lower() == "localhost" if address is None else address.is_loopback
 
 
 def _get_variable(environ: Mapping[str, str], name: str) -> str:

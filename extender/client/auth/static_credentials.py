@@ -7,16 +7,21 @@ answers one question about a live cluster would spend much of its own time there
 """
 
 import atexit
+import logging
 import os
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from extender.basics.private_keys import open_private_file
 from extender.client.errors import CredentialsError
+from extender.client.proxies import is_loopback
+
+_LOG: Final = logging.getLogger("extender.client")
 
 _MAX_SHOWN_NAMES: Final = 10
 _MAX_PEM_FILES: Final = 64
@@ -59,6 +64,9 @@ _TEXT_FIELDS: Final = (
     *("token", "tokenFile", "username", "password", "cluster", "user", "namespace", "as", "as-uid"),
 )
 """Fields of clusters, contexts and users whose value is text."""
+
+
+_IMPERSONATION_FIELDS: Final = frozenset(("as", "as-uid", "as-groups", "as-user-extra"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +146,22 @@ def find_context(configs: Mapping[str, dict[str, Any]], name: str) -> tuple[Entr
     if cluster is None:
         raise ValueError(f"no cluster has the name {cluster_name}; the context {name} names it")
     return cluster, _find(configs, "user", user_name) or Entry({}, Path())
+
+
+def drop_cleartext_credentials(user: Entry, server: str) -> Entry:
+    """Return *user* with no fields but impersonation if the URL *server* has no TLS: anyone could read the rest.
+
+    kubectl does the same. A server at a loopback address gets the credentials, which do not leave the machine then.
+
+    Source: client-go/tools/clientcmd/client_config.go, DirectClientConfig.ClientConfig (1.37).
+    """
+    url = urlsplit(server)
+    if url.scheme != "http" or is_loopback(url.hostname or ""):
+        return user
+    remaining = {name: value for name, value in user.values.items() if name in _IMPERSONATION_FIELDS}
+    if len(remaining) < len(user.values):
+        _LOG.warning("No credentials are sent, because the address of the API server has no TLS: use https://")
+    return replace(user, values=remaining)
 
 
 def _find(configs: Mapping[str, dict[str, Any]], kind: str, name: str) -> Entry | None:

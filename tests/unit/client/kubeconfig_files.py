@@ -17,7 +17,7 @@ def write_kubeconfig(
         "kind": "Config",
         "current-context": "here",
         "contexts": [{"name": "here", "context": {"cluster": "there", "user": "me"}}],
-        "clusters": [{"name": "there", "cluster": {"server": "http://one:8080/", **(cluster or {})}}],
+        "clusters": [{"name": "there", "cluster": {"server": "https://one:8080/", **(cluster or {})}}],
         "users": [{"name": "me", "user": user or {}}],
         **more,
     }

@@ -128,7 +128,7 @@ def test_a_running_process_keeps_its_cluster_if_the_current_context_changes(tmp_
         {"name": "other", "context": {"cluster": "elsewhere", "user": "me"}},
     ]
     clusters = [
-        {"name": "there", "cluster": {"server": "http://one:8080"}},
+        {"name": "there", "cluster": {"server": "https://one:8080"}},
         {"name": "elsewhere", "cluster": {"server": "http://two:8080"}},
     ]
 
@@ -144,7 +144,7 @@ def test_a_running_process_keeps_its_cluster_if_the_current_context_changes(tmp_
             **dict[str, Any]({"current-context": "other"}),
         )
         second = await credentials.replace_rejected(first)
-        assert second.config.server == "http://one:8080"
+        assert second.config.server == "https://one:8080"
         assert second.config.headers == (("Authorization", "Bearer new"),)
 
     run(main())
@@ -168,7 +168,7 @@ def test_credentials_for_another_api_server_are_not_used(tmp_path: Path) -> None
         with pytest.raises(CredentialsError) as caught:
             await credentials.replace_rejected(first)
         assert caught.value.message == "they are for another API server, https://10.0.0.1:443; restart to use it"
-        assert (await credentials.get_current_config()).config.server == "http://one:8080"
+        assert (await credentials.get_current_config()).config.server == "https://one:8080"
         write_kubeconfig(tmp_path / "config", user={"token": "new"})
         third = await credentials.replace_rejected(first)
         assert third.config.headers == (("Authorization", "Bearer new"),)

@@ -78,21 +78,21 @@ def test_of_several_files_the_first_current_context_wins(tmp_path: Path) -> None
     second = write_kubeconfig(tmp_path / "b" / "second", user={"tokenFile": "secret"}, **elsewhere)
     environ = {"KUBECONFIG": f"{first}:{tmp_path}/missing:{second}", "HOME": str(tmp_path)}
     identity = load_config(CredentialSource(environ=environ))
-    assert identity.server == "http://one:8080"
+    assert identity.server == "https://one:8080"
     assert identity.headers == ((AUTHORIZATION, "Bearer of-b"),)
 
 
 def test_the_file_in_the_home_folder_is_found(tmp_path: Path) -> None:
     (tmp_path / ".kube").mkdir()
     write_kubeconfig(tmp_path / ".kube" / "config")
-    assert load_config(CredentialSource(environ={"HOME": str(tmp_path)})).server == "http://one:8080"
+    assert load_config(CredentialSource(environ={"HOME": str(tmp_path)})).server == "https://one:8080"
 
 
 def test_master_wins_over_the_kubeconfig_and_does_without_one(tmp_path: Path) -> None:
     file = write_kubeconfig(tmp_path / "config", user={"token": "x"})
-    identity = load_config(CredentialSource(file, master="http://two:1/"))
-    assert (identity.server, identity.headers) == ("http://two:1", ((AUTHORIZATION, "Bearer x"),))
-    assert load_config(CredentialSource(master="http://two:1")).server == "http://two:1"
+    identity = load_config(CredentialSource(file, master="https://two:1/"))
+    assert (identity.server, identity.headers) == ("https://two:1", ((AUTHORIZATION, "Bearer x"),))
+    assert load_config(CredentialSource(master="https://two:1")).server == "https://two:1"
 
 
 @pytest.mark.parametrize(
@@ -214,19 +214,19 @@ def test_a_kubeconfig_of_a_terabyte_is_read_only_up_to_the_limit(tmp_path: Path)
 
 def test_a_kubeconfig_of_1000_clusters_is_read(tmp_path: Path) -> None:
     clusters = [{"name": f"c{index}", "cluster": {"server": "http://x", "data": "A" * 4000}} for index in range(1000)]
-    clusters.append({"name": "there", "cluster": {"server": "http://one:8080"}})
+    clusters.append({"name": "there", "cluster": {"server": "https://one:8080"}})
     file = write_kubeconfig(tmp_path / "config", clusters=clusters)
     assert Path(file).stat().st_size > 4_000_000
-    assert load_config(CredentialSource(file)).server == "http://one:8080"
+    assert load_config(CredentialSource(file)).server == "https://one:8080"
 
 
 def test_the_first_of_equal_names_and_the_last_of_duplicate_keys_apply(tmp_path: Path) -> None:
     first = write_kubeconfig(tmp_path / "first")
     second = write_kubeconfig(tmp_path / "second", cluster={"server": "http://two:8080"})
     environ = {"KUBECONFIG": f"{first}:{second}"}
-    assert load_config(CredentialSource(environ=environ)).server == "http://one:8080"
+    assert load_config(CredentialSource(environ=environ)).server == "https://one:8080"
     Path(first).write_text(Path(first).read_text() + "\ncurrent-context: x\ncurrent-context: here\n")
-    assert load_config(CredentialSource(first)).server == "http://one:8080"
+    assert load_config(CredentialSource(first)).server == "https://one:8080"
 
 
 @pytest.mark.parametrize("kubeconfig", ["/dev/zero", "/dev/fd/0", "pipe", "~no-such-user/config"])
@@ -388,11 +388,11 @@ def test_an_invalid_url_is_one_line(tmp_path: Path, cluster: dict[str, Any], mes
 
 
 def test_a_proxy_is_taken_from_the_cluster_or_else_from_the_environment(tmp_path: Path) -> None:
-    environ = {"HTTP_PROXY": "http://env:3128", "NO_PROXY": "two"}
+    environ = {"HTTPS_PROXY": "http://env:3128", "NO_PROXY": "two"}
     file = write_kubeconfig(tmp_path / "config", cluster={"proxy-url": "http://own:3128"})
     assert load_config(CredentialSource(file, environ=environ)).proxy_url == "http://own:3128"
     assert (
         load_config(CredentialSource(write_kubeconfig(tmp_path / "config"), environ=environ)).proxy_url
         == "http://env:3128"
     )
-    assert load_config(CredentialSource(master="http://two", environ=environ)).proxy_url == ""
+    assert load_config(CredentialSource(master="https://two", environ=environ)).proxy_url == ""

@@ -12,6 +12,8 @@ from kubernetes.client import Configuration
 from kubernetes.config.kube_config import KubeConfigLoader
 
 from extender.client.auth.static_credentials import find_context, make_static_configuration, write_pem_file
+from extender.client.kubeconfig import CredentialSource, load_config
+from tests.unit.client.kubeconfig_files import AUTHORIZATION, write_kubeconfig
 
 PEM = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n"
 DATA = base64.b64encode(PEM.encode()).decode()
@@ -157,3 +159,24 @@ print(write_pem_file(b"key"))
 """
     process = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert not Path(process.stdout.strip()).exists()
+
+
+@pytest.mark.parametrize(
+    ("server", "user", "headers"),
+    [
+        pytest.param("http://one:8080", {"token": "abc"}, (), id="a token"),
+        pytest.param("http://one:8080", {"username": "ann", "password": "pw"}, (), id="a password"),
+        pytest.param("http://one:8080", {"exec": {"command": "./missing"}}, (), id="a plugin, which is not run"),
+        pytest.param(
+            "http://one:8080", {"token": "abc", "as": "bob"}, (("Impersonate-User", "bob"),), id="impersonation stays"
+        ),
+        pytest.param("http://[::1]:8080", {"token": "abc"}, ((AUTHORIZATION, "Bearer abc"),), id="the same machine"),
+    ],
+)
+def test_credentials_are_not_sent_without_tls_to_another_machine(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, server: str, user: dict[str, Any], headers: tuple[Any, ...]
+) -> None:
+    file = write_kubeconfig(tmp_path / "config", cluster={"server": server}, user=user)
+    assert load_config(CredentialSource(file)).headers == headers
+    text = "No credentials are sent, because the address of the API server has no TLS: use https://"
+    assert caplog.messages == ([] if "::1" in server else [text])
