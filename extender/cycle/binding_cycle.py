@@ -370,7 +370,7 @@ def recheck_node(
     names = {plugin.name for plugin in node_filter_plugins}
     pre_filter_plugins = tuple(plugin for plugin in profile.pre_filter_plugins if plugin.name in names)
     node_profile = replace(profile, filter_plugins=node_filter_plugins, pre_filter_plugins=pre_filter_plugins)
-    with cache.read() as snapshot:
+    with cache.read() as snapshot, runtime.runner.unobserved():
         diagnosis = find_nodes_that_pass_filters(pod, snapshot, node_profile, runtime, only_nodes=frozenset({name}))
     if diagnosis.has_feasible_node:
         return None

@@ -216,10 +216,11 @@ def recheck_selected_node(
     Return it if its node still fits, else a decision for the best scored node that still fits. If no scored node fits,
     return a failure.
     """
-    with context.cache.read() as snapshot:
+    runtime = context.runtimes[profile.scheduler_name]
+    with context.cache.read() as snapshot, runtime.runner.unobserved():
         if snapshot is old_snapshot:
             return decision
-        diagnosis = find_nodes_that_pass_filters(pod, snapshot, profile, context.runtimes[profile.scheduler_name])
+        diagnosis = find_nodes_that_pass_filters(pod, snapshot, profile, runtime)
     if diagnosis.error is not None:
         return ScheduleFailure(diagnosis.error, diagnosis, nominated_node="")
 

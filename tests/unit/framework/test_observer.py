@@ -11,7 +11,9 @@ from extender.cycle.scheduling_cycle import schedule_pod
 from extender.framework.observer import ObservedEvent, PluginObserver, SlowCallObserver
 from extender.framework.plugin_runner import PluginRunner
 from extender.framework.status import Code, Status
+from extender.scheduler.extender_cycle import recheck_selected_node
 from tests.build import make_cluster, make_node, make_pod
+from tests.unit.scheduler.builders import SchedulerHarness
 
 
 class RecordingObserver(PluginObserver):
@@ -47,6 +49,27 @@ def test_each_extension_point_of_a_scheduling_cycle_is_observed_once() -> None:
 
     points = ["PreEnqueue", "PreFilter", "Filter", "PreScore", "Score"]
     assert observer.extension_points == [("default-scheduler", point, Code.SUCCESS) for point in points]
+
+
+def test_checks_of_a_node_that_kube_scheduler_does_not_make_are_not_observed() -> None:
+    """Otherwise, PreFilter and Filter would have twice as many observations as attempts."""
+    harness, observer = SchedulerHarness(make_node("a")), RecordingObserver()
+    profile, runtime = harness.profile, harness.context.runtimes["default-scheduler"]
+    with harness.cache.read() as snapshot:
+        pod_info = snapshot.make_pod_info(make_pod())
+        decision = schedule_pod(pod_info, snapshot, profile, runtime, Random(1), NodeSampler())
+    assert isinstance(decision, ScheduleResult)
+    harness.cache.add_or_update_node(make_node("b"))
+    runtime.runner.add_observer(observer)
+
+    rechecked = recheck_selected_node(harness.context, pod_info, profile, snapshot, decision)
+    assert isinstance(rechecked, ScheduleResult)
+    assert rechecked.suggested_host == "a"
+    assert binding_cycle.recheck_node(pod_info, "a", None, harness.cache, profile, runtime) is None
+    assert (observer.extension_points, observer.calls) == ([], [])
+
+    run_pre_enqueue_plugins(pod_info, harness.cache.snapshot(), profile, runtime)
+    assert observer.extension_points == [("default-scheduler", "PreEnqueue", Code.SUCCESS)]
 
 
 def test_extension_points_and_calls_of_a_binding_cycle_are_observed() -> None:
