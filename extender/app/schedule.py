@@ -31,7 +31,8 @@ from extender.client.errors import ApiError, UnauthorizedError, UnreachableError
 from extender.client.transport import Request
 from extender.logs.klog import verbosity
 from extender.serving.auth_middleware import AuthMiddleware
-from extender.serving.http_server import format_listener_address, serve_http
+from extender.serving.http_server import serve_http
+from extender.serving.rejection_log import format_address
 from extender.serving.tls import CertificateError, ServingCertificate
 
 log = logging.getLogger("extender.app")
@@ -169,7 +170,7 @@ async def _serve_diagnostics(
             reload_periodically("client CAs", partial(auth.refresh, certificate)),
         ):
             stack.callback(asyncio.create_task(reload).cancel)
-        log.info("Serving securely", extra={"address": format_listener_address(listener)})
+        log.info("Serving securely", extra={"address": format_address(listener.getsockname())})
         await stack.enter_async_context(serve_http(protected_app, listener, certificate))
         if pages is not None:
             stack.callback(pages.close)  # otherwise the server would wait for the streams

@@ -12,6 +12,7 @@ import uvicorn
 
 from extender.serving.connection_acceptor import ConnectionAcceptor, OpenConnection
 from extender.serving.http_protocol import BoundedHttpProtocol
+from extender.serving.rejection_log import format_address
 from extender.serving.tls import ServingCertificate
 
 VERBS_KEEP_ALIVE_SECONDS = 120
@@ -84,15 +85,9 @@ def listen(address: str, port: int, *, reuse_port: bool = False) -> socket.socke
     )
 
 
-def format_listener_address(listener: socket.socket) -> str:
-    """Return the `host:port` of *listener*, an IPv6 address in brackets."""
-    host, port = listener.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
 def format_listener_url(listener: socket.socket, *, secure: bool = False) -> str:
     """Return the URL of *listener*."""
-    return f"{'https' if secure else 'http'}://{format_listener_address(listener)}"
+    return f"{'https' if secure else 'http'}://{format_address(listener.getsockname())}"
 
 
 def raise_open_file_limit() -> int:

@@ -8,15 +8,20 @@ from typing import Final
 _LOG: Final = logging.getLogger("extender.extender_api")
 
 
+def format_address(address: Sequence[object]) -> str:
+    """Return the `host:port` of a socket address as Go does, an IPv6 address in brackets."""
+    host, port = str(address[0]), address[1]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def format_client(address: Sequence[object] | None) -> str:
-    """Return the `host:port` of a client as Go does, an IPv6 address in brackets; empty without an address.
+    """Return the `format_address` of a client; empty without an address.
 
     A socket for both IPv4 and IPv6 gives a client with IPv4 an IPv6 address.
     """
     if not address:
         return ""
-    host, port = str(address[0]).removeprefix("::ffff:"), address[1]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return format_address((str(address[0]).removeprefix("::ffff:"), address[1]))
 
 
 @dataclass(slots=True)

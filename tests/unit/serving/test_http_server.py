@@ -6,7 +6,8 @@ import socket
 import pytest
 
 from extender.serving import http_server
-from extender.serving.http_server import format_listener_address, format_listener_url, listen
+from extender.serving.http_server import format_listener_url, listen
+from extender.serving.rejection_log import format_address
 
 INFINITY = resource.RLIM_INFINITY
 
@@ -21,14 +22,14 @@ def test_a_wildcard_listens_on_ipv4_and_ipv6_as_in_go(address: str) -> None:
         port = listener.getsockname()[1]
         for host in ("127.0.0.1", "::1"):
             socket.create_connection((host, port)).close()
-        assert format_listener_address(listener) == f"[::]:{port}"
+        assert format_address(listener.getsockname()) == f"[::]:{port}"
 
 
 def test_a_wildcard_means_ipv4_on_a_system_without_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
     with listen("0.0.0.0", 0) as listener:  # noqa: S104 - a wildcard
         port = listener.getsockname()[1]
-        assert format_listener_address(listener) == f"0.0.0.0:{port}"
+        assert format_address(listener.getsockname()) == f"0.0.0.0:{port}"
         socket.create_connection(("127.0.0.1", port)).close()
 
 
