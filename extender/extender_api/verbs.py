@@ -355,12 +355,11 @@ def build_accepted_victims(
     victims: dict[str, MetaVictims] = {}
     for name, candidate in reviewed_victims.candidates.items():
         unknown_uids = reviewed_victims.unknown_uids.get(name, ())
-        uids = (*(victim.uid for victim in candidate.victims), *unknown_uids)
+        uids = (*(victim.uid for victim in candidate.victims), *unknown_uids)  # none if none were offered
         num_pdb_violations = (
             max(candidate.num_pdb_violations, offered_victims[name].num_pdb_violations)
             if unknown_uids
             else candidate.num_pdb_violations
         )
-        if uids:
-            victims[name] = MetaVictims(tuple(map(MetaPod, uids)), num_pdb_violations)
+        victims[name] = MetaVictims(tuple(map(MetaPod, uids)), num_pdb_violations)
     return victims

@@ -1,7 +1,7 @@
 """Review the victims that a kube-scheduler sends to the `preempt` verb: reprieve or add victims, or drop the node.
 
 Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.callExtenders; pkg/scheduler/extender.go,
-HTTPExtender.convertPodUIDToPod, HTTPExtender.convertToVictims (1.36).
+HTTPExtender.convertPodUIDToPod, HTTPExtender.convertToVictims (1.36, 1.38).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,8 @@ class ReviewedVictims:
     """The result of a review of some nodes.
 
     Attributes:
-        candidates: the nodes on which preemption helps, with their victims, by node name.
+        candidates: the nodes on which preemption helps, with their victims, by node name; and nodes without proposed
+            victims that need none.
         unknown_uids: the uids of proposed victims that are not in the snapshot, by the name of the candidate node. They
             remain victims.
         error: the error of PreFilter, or None. With an error there are no candidates.
@@ -58,7 +59,9 @@ def review_victims(
     process assumes are not added: kube-scheduler may not know them, and would end the preemption with an error. A node
     is dropped if it is unknown, if PreFilter excludes it, or if the added victims are not enough. If all proposed
     victims are unnecessary, they are accepted unchanged, because kube-scheduler may have plugins that this profile does
-    not have. *victim_uids* has the uids of the proposed victims by node name.
+    not have. kube-scheduler 1.38 also proposes nodes without victims, on which its own filters pass. If no victim is
+    necessary there, the node is accepted unchanged, because the next extender may add victims. *victim_uids* has the
+    uids of the proposed victims by node name.
     """
     pre_filter_run = run_pre_filter_plugins(pod, snapshot, profile, runtime)
     if pre_filter_run.status is not None and not pre_filter_run.status.is_rejected:
@@ -94,7 +97,8 @@ def _review_part(
     missing_uids = {name: _find_missing_uids(snapshot, name, victim_uids[name]) for name in node_names}
     unknown_uids = {name: uids for name, uids in missing_uids.items() if uids}
     proposed_victims = [_find_evictable_pods(inputs.pod, snapshot, name, victim_uids[name]) for name in node_names]
-    candidates = _find_candidates(inputs, node_names, proposed_victims, unknown_uids, budgets)
+    may_lack_victims = frozenset(name for name in node_names if name in unknown_uids or not victim_uids[name])
+    candidates = _find_candidates(inputs, node_names, proposed_victims, may_lack_victims, budgets)
     recounted_candidates = {
         name: _recount_violations(candidates[name], budgets, inputs.profile.release)
         for name in node_names
@@ -109,10 +113,14 @@ def _find_candidates(
     inputs: DryRunInputs,
     node_names: Sequence[str],
     proposed_victims: Sequence[Sequence[AssignedPodInfo]],
-    unknown_uids: Mapping[str, Sequence[str]],
+    may_lack_victims: frozenset[str],
     budgets: Budgets,
 ) -> dict[str, Candidate]:
-    """Return the candidates among *node_names*, by name. *proposed_victims* holds the proposed victims of each node."""
+    """Return the candidates among *node_names*, by name.
+
+    *proposed_victims* holds the proposed victims of each node. Only the nodes named in *may_lack_victims* may be
+    candidates without victims.
+    """
     candidates: dict[str, Candidate] = {}
     rows = inputs.snapshot.rows(node_names)
     batch = _make_batch(rows, proposed_victims)
@@ -124,7 +132,7 @@ def _find_candidates(
     reduced_selection = select_victims(inputs, rows[fitting_indices], fitting_batch, budgets)
     for index, candidate in zip(fitting_indices.tolist(), reduced_selection.iter_candidates(), strict=True):
         node_name, victims = node_names[index], tuple(proposed_victims[index])
-        if candidate is not None or victims or node_name in unknown_uids:
+        if candidate is not None or victims or node_name in may_lack_victims:
             candidates[node_name] = candidate or Candidate(node_name, victims, 0)
     unfitting_indices = np.flatnonzero(~fits)
     proposed_uids = frozenset(victim.uid for victims in proposed_victims for victim in victims)

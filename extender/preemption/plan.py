@@ -18,7 +18,7 @@ class Candidate:
     """A node on which preemption helps.
 
     Attributes:
-        victims: the pods to evict, the most important first; at least one.
+        victims: the pods to evict, the most important first; none only in the answer of the verb `preempt`.
         num_pdb_violations: the number of victims whose eviction violates a disruption budget.
 
     Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,

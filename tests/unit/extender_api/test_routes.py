@@ -136,6 +136,15 @@ def test_the_connection_is_closed_after_an_error_because_another_replica_may_ans
     assert caller.post("/filter", content="{").headers.get("connection") is None
 
 
+@pytest.mark.parametrize("victims", ["null", "{}", '{"Pods":null,"NumPDBViolations":0}', '{"Pods":[]}'])
+def test_a_node_without_proposed_victims_is_in_the_answer_of_preempt(caller: TestClient, victims: str) -> None:
+    """kube-scheduler 1.38 sends such nodes to let an extender add victims."""
+    body = f'{{"Pod": {{"metadata": {{"name": "web"}}}}, "NodeNameToMetaVictims": {{"n1": {victims}}}}}'
+    assert caller.post("/preempt", content=body).json() == {
+        "NodeNameToMetaVictims": {"n1": {"Pods": [], "NumPDBViolations": 0}}
+    }
+
+
 def test_an_unexpected_exception_has_no_traceback_in_the_response() -> None:
     def broken() -> str:
         raise LookupError("secret")

@@ -174,8 +174,27 @@ def test_only_nodes_that_pre_filter_leaves_are_confirmed() -> None:
     assert _victims(_settled(_two(), make_preemptor(), {"n": ["a"]}, chosen)) == {}
 
 
-def test_a_node_where_the_pod_fits_without_victims_is_no_candidate() -> None:
-    assert _victims(_settled(make_cluster(make_small_node("n", cpu="8")), make_preemptor(cpu="1"), {"n": []})) == {}
+def test_a_node_without_proposed_victims_that_needs_none_is_accepted_for_the_next_extender() -> None:
+    """Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.callExtenders (1.38)."""
+    state = make_cluster(make_small_node("n", cpu="8"), make_victim("a", "n"))
+
+    assert _victims(_settled(state, make_preemptor(cpu="1"), {"n": []})) == {"n": []}
+
+
+def test_a_node_without_proposed_victims_gets_those_that_this_profile_needs() -> None:
+    assert _victims(_settled(_two(), make_preemptor(cpu="1"), {"n": []})) == {"n": ["b"]}
+
+
+def test_a_node_without_proposed_victims_is_dropped_if_no_victim_helps() -> None:
+    state = make_cluster(make_small_node("n"), make_victim("equal", "n", cpu="2", priority=100))
+
+    assert _victims(_settled(state, make_preemptor(cpu="1"), {"n": []})) == {}
+
+
+def test_a_node_with_only_victims_that_cannot_be_evicted_is_no_candidate() -> None:
+    state = make_cluster(make_small_node("n", cpu="8"), make_victim("equal", "n", priority=100))
+
+    assert _victims(_settled(state, make_preemptor(cpu="1"), {"n": ["equal"]})) == {}
 
 
 def test_a_pod_that_is_only_assumed_is_no_added_victim() -> None:
