@@ -41,6 +41,12 @@ app.kubernetes.io/name: {{ include "extender.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
+{{/* Labels of the pod of `helm test`. They do not match the selectors of the release, whose pods are its replicas. */}}
+{{- define "extender.testLabels" -}}
+app.kubernetes.io/name: {{ printf "%s-test" (include "extender.name" . | trunc 58 | trimSuffix "-") | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end -}}
+
 {{/* Labels of all objects, with others that replace them. Argument: (list $ otherLabels). A key must not occur twice. */}}
 {{- define "extender.labels" -}}
 {{- $root := index . 0 -}}

@@ -90,6 +90,22 @@ def test_the_selector_never_changes_with_values(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("values", EXAMPLES, ids=[file.stem for file in EXAMPLES])
+def test_the_selectors_match_the_replicas_and_not_the_pod_of_helm_test(values: Path) -> None:
+    """A disruption budget would count a failed test as a replica, and a policy would limit the requests of the test."""
+    objects = index_by_name(render_chart(values))
+    (deployment,) = (obj for obj in objects.values() if obj["kind"] == "Deployment")
+    replica_labels = deployment["spec"]["template"]["metadata"]["labels"]
+    test_labels = [obj["metadata"]["labels"] for obj in objects.values() if obj["kind"] == "Pod"]
+    for obj in objects.values():
+        if obj["kind"] in {"Service", "PodDisruptionBudget", "NetworkPolicy", "Deployment"}:
+            selector = obj["spec"].get("podSelector", obj["spec"].get("selector"))
+            wanted = selector.get("matchLabels", selector).items()
+            assert [wanted <= labels.items() for labels in (replica_labels, *test_labels)] == [True] + [False] * len(
+                test_labels
+            )
+
+
 def list_keys(node: yaml.Node) -> Iterator[list[str]]:
     """Yield the keys of each mapping below *node*."""
     if isinstance(node, yaml.MappingNode):
