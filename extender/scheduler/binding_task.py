@@ -55,6 +55,7 @@ class BindingTask:
         waiting_pod: the pod's entry in `WaitingPods` if it waits on Permit.
         permit_decided: the event that is set when Permit is decided.
         cancel_reason: the reason why the binding is cancelled; empty if it is not.
+        cancelled: the event that is set when the binding is cancelled, which ends the wait of PreBind.
         node_at_decision: the node object in the scheduling cycle; None if the node may have changed since then.
         evaluated_nodes, feasible_nodes: as in `ScheduleResult`.
         is_on_other_node: whether another scheduler bound the pod.
@@ -69,6 +70,7 @@ class BindingTask:
     waiting_pod: WaitingPod | None = None
     permit_decided: asyncio.Event = field(default_factory=asyncio.Event)
     cancel_reason: str = ""
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     node_at_decision: Node | None = None
     evaluated_nodes: int = 0
     feasible_nodes: int = 0
@@ -83,12 +85,13 @@ class BindingTask:
         return self.waiting_pod is not None and self.waiting_pod.status is None
 
     def cancel(self, reason: str) -> None:
-        """Cancel the binding at its next step, because the pod is a preemption victim.
+        """Cancel the binding at its next step, because the pod is a preemption victim. A wait of PreBind ends now.
 
         Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle;
         pkg/scheduler/framework/runtime/pods_in_prebind_map.go, podInPreBind.MarkPrebound (1.36).
         """
         self.cancel_reason = self.cancel_reason or reason
+        self.cancelled.set()
 
 
 async def run_binding_cycle(context: SchedulerContext, task: BindingTask) -> None:
@@ -127,7 +130,7 @@ async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:
         context.cache,
         context.api,
         context.clock,
-        context.sleep,
+        partial(_sleep_until_cancelled, context, task),
         ensure_still_valid=lambda: _ensure_still_valid(context, task),
         on_pre_bind_call=partial(_count_pre_bind_call, context),
         record_event=record_event,
@@ -152,6 +155,19 @@ async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:
     if not await _bind_by_extender(context, task):
         await binder.bind()
     _finish_binding(context, task)
+
+
+async def _sleep_until_cancelled(context: SchedulerContext, task: BindingTask, seconds: float) -> None:
+    """Wait for *seconds*, or until the binding is cancelled.
+
+    Source: apimachinery/pkg/util/wait/poll.go, PollUntilContextTimeout (1.37).
+    """
+    waits = {asyncio.ensure_future(context.sleep(seconds)), asyncio.ensure_future(task.cancelled.wait())}
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 async def _nominate(context: SchedulerContext, task: BindingTask) -> binding_cycle.PreFlightOutcome:

@@ -1,4 +1,4 @@
-"""Extenders that bind instead of the Bind plugins, unless an ignorable one fails."""
+"""Extenders that bind instead of the Bind plugins, unless an ignorable one fails; the end of waits of PreBind."""
 
 import asyncio
 from typing import Any, cast
@@ -6,10 +6,13 @@ from typing import Any, cast
 import pytest
 
 from extender.client.errors import ConflictError, NotFoundError
-from extender.framework.api_plan import ApiCall
+from extender.framework.api_plan import ApiCall, ApiPlan
+from extender.plugins.default_binder import DefaultBinder
 from extender.scheduler.binder import make_unreserve_calls
-from tests.build import make_pod
+from tests.build import make_node, make_pod
 from tests.unit.client.scripted_server import SILENCE, Reply
+from tests.unit.cycle.fakes import make_profile
+from tests.unit.scheduler.builders import SchedulerHarness
 from tests.unit.scheduler.extender_harness import (
     ExtenderHarness,
     create_pending_pod,
@@ -131,3 +134,35 @@ def test_a_claim_that_keeps_its_finalizer_is_not_deleted_by_unreserve() -> None:
     asyncio.run(make_unreserve_calls(cast("Any", FailingApi()), calls, logged.append))
     assert made == [("patch", "gpu"), ("patch", "nic"), ("delete", "nic")]
     assert logged == ["Unreserve could not update ResourceClaim default/gpu: changed"]
+
+
+class WaitsForever:
+    """Waits in PreBind for something that never happens."""
+
+    name = "WaitsForever"
+
+    def pre_bind(self, *_: Any) -> ApiPlan:
+        return ApiPlan((), lambda _: None, 60.0)
+
+
+def test_a_wait_of_pre_bind_ends_at_once_when_a_preemptor_cancels_the_binding() -> None:
+    """The binding does not end at the next check of the wait condition only, so the preemptor is bound earlier.
+
+    Source: pkg/scheduler/framework/runtime/pods_in_prebind_map.go, podInPreBind.CancelPod;
+    apimachinery/pkg/util/wait/loop.go, loopConditionUntilContext (1.37).
+    """
+    harness = SchedulerHarness(make_node("n1"), profile=make_profile(WaitsForever(), DefaultBinder()))
+
+    async def cancel_and_never_return(_: float) -> None:
+        harness.context.pre_bind_cancel_functions["uid-default-web"]("preempted by DefaultPreemption")
+        await asyncio.Event().wait()
+
+    harness.context.sleep = cancel_and_never_return
+    harness.create(make_pod("web"))
+
+    harness.attempt()
+
+    note = 'running PreBind plugin "WaitsForever": preempted by DefaultPreemption'
+    assert harness.events.recorded == [("default/web", "FailedScheduling", note)]
+    assert harness.queue_of("web") == "backoff"
+    assert dict(harness.cache.assigned_pods) == {}
