@@ -22,13 +22,8 @@
 {{- fail (printf "plugins.entryPoints.%s: plugins.modules has no module %s, only %s" $name $module (keys $.Values.plugins.modules | sortAlpha | join ", ")) -}}
 {{- end -}}
 {{- end -}}
-{{- range $value, $args := dict "scheduler.extraArgs" .Values.scheduler.extraArgs "kubeScheduler.extraArgs" .Values.kubeScheduler.extraArgs -}}
-{{- range $args -}}
-{{- if regexMatch "^--?feature-gates" . -}}
-{{- fail (printf "%s: must not have --feature-gates; use the value scheduler.featureGates, which the role follows" $value) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
+{{- include "extender.validateExtraArgs" (list "scheduler" .) -}}
+{{- include "extender.validateExtraArgs" (list "kubeScheduler" .) -}}
 {{- if and (contains `"Coscheduling"` (toJson .Values.scheduler.config)) (not .Values.permissions.coscheduling) -}}
 {{- fail "permissions.coscheduling: must be true, because scheduler.config enables the plugin Coscheduling" -}}
 {{- end -}}
@@ -59,6 +54,26 @@
 {{- with .Values.leaderElection -}}
 {{- include "extender.validateShorter" (list "renewDeadline" .renewDeadline "leaseDuration" .leaseDuration) -}}
 {{- include "extender.validateShorter" (list "retryPeriod" .retryPeriod "renewDeadline" .renewDeadline) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+A flag of the chart must not occur a second time: the last one applies, and role, probes and other checks follow the value.
+Argument: (list scheduler $).
+*/}}
+{{- define "extender.validateExtraArgs" -}}
+{{- $values := dict "config" (printf "%s.%s" (index . 0) (ternary "config" "profiles" (eq (index . 0) "scheduler"))) -}}
+{{- $_ := set $values "feature-gates" "scheduler.featureGates, which the role follows" -}}
+{{- $_ := set $values "emulated-version" (ternary "scheduler.emulatedVersion, which the role follows" "" (eq (index . 0) "scheduler")) -}}
+{{- $_ := set $values "port" (ternary "extender.port" "" (eq (index . 0) "scheduler")) -}}
+{{- $isBeside := and (eq (index . 0) "scheduler") (eq (index . 1).Values.mode "beside") -}}
+{{- $_ := set $values "secure-port" (printf "%s, which the probes use" (ternary "metrics.extenderPort" "metrics.port" $isBeside)) -}}
+{{- range (get (index . 1).Values (index . 0)).extraArgs -}}
+{{- $flag := regexReplaceAll "^--?([^=]*).*$" . "${1}" -}}
+{{- $value := hasPrefix "leader-elect" $flag | ternary "leaderElection, which the role follows" (get $values $flag) -}}
+{{- if $value -}}
+{{- fail (printf "%s.extraArgs: must not have --%s; use the value %s" (index $ 0) $flag $value) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
