@@ -72,13 +72,14 @@ class Recording:
     notes: tuple[str, ...] = ()
 
 
-def read_recording(files: Iterable[str], *, override: bool = False) -> Recording:
+def read_recording(files: Iterable[str], *, override: bool | None = None) -> Recording:
     """Read a cluster from one or several files. Workloads are expanded to their pods.
 
     Args:
         files: the files' paths, or `-` for standard input. A file is YAML or JSON with objects or Lists, plain or
             gzipped. A directory stands for the files in it; see `list_files`.
         override: whether a later object of the same kind and name replaces an earlier one; otherwise this is an error.
+            None: an error that does not name `--override`, since the caller has no such option.
 
     Raises:
         InputError: the input is invalid. The exception has all errors, or the first twenty.
@@ -167,9 +168,10 @@ def _affects_scheduling(entry: ObjectEntry) -> bool:
 class _RecordingReader:
     """Collects the objects and the errors of all files."""
 
-    def __init__(self, *, override: bool = False, checks_manifests: bool = True) -> None:
+    def __init__(self, *, override: bool | None = None, checks_manifests: bool = True) -> None:
         self.sources: list[str] = []
         self._override, self._checks_manifests = override, checks_manifests
+        self._advice = "keep one of them" + (", or pass --override to use the last one" if override is not None else "")
         self._objects: dict[tuple[type, str, str], KubernetesObject] = {}
         self._workloads: dict[str, Workload] = {}
         self._generated_names: Counter[str] = Counter()
@@ -325,7 +327,7 @@ class _RecordingReader:
         for path, message in errors:
             self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {workload.metadata.key}", path))
         if workload.key in self._workloads and not self._override:
-            message = "is defined twice; keep one of them, or pass --override to use the last one"
+            message = f"is defined twice; {self._advice}"
             self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {workload.metadata.key}"))
         self._workloads[workload.key] = workload
 
@@ -349,8 +351,7 @@ class _RecordingReader:
         key = (type(obj), obj.metadata.namespace, obj.metadata.name)
         first_location = self._locations.setdefault(key, entry.location)
         if first_location is not entry.location and not self._override:
-            problem = f"is defined twice; the first definition is in {first_location}"
-            message = f"{problem}; keep one of them, or pass --override to use the last one"
+            message = f"is defined twice; the first definition is in {first_location}; {self._advice}"
             self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {obj.metadata.key}"))
         self._objects[key] = obj
 

@@ -20,7 +20,7 @@ OPERATORS = "want one of In, NotIn, Exists, DoesNotExist"
 
 def errors_in_files(*files: Path | str) -> list[str]:
     with pytest.raises(InputError) as caught:
-        read_recording([str(file) for file in files])
+        read_recording([str(file) for file in files], override=False)
     return [str(error) for error in caught.value.errors]
 
 

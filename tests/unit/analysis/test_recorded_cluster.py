@@ -325,7 +325,7 @@ def test_a_later_object_replaces_an_earlier_one_with_override(tmp_path: Path) ->
     first.write_text(to_json({**NODE, "spec": {"unschedulable": True}}))
     second.write_text(to_json(NODE))
     with pytest.raises(InputError, match="pass --override to use the last one"):
-        read_recording([str(first), str(second)])
+        read_recording([str(first), str(second)], override=False)
     (node,) = read_recording([str(first), str(second)], override=True).objects
     assert isinstance(node, Node)
     assert not node.spec.unschedulable

@@ -310,6 +310,17 @@ def test_a_recording_without_gpus_is_named_in_one_line(extender: Command, tmp_pa
     assert "no-gpus.json: no node has the allocatable resource alibabacloud.com/gpu-count" in err
 
 
+def test_a_trace_with_an_object_twice_is_refused_without_an_option_that_the_command_lacks(
+    extender: Command, tmp_path: Path
+) -> None:
+    node = json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "1"}})
+    (tmp_path / "a.json").write_text(node)
+    (tmp_path / "b.json").write_text(node)
+    status, _, err = extender("experiment", "--trace", str(tmp_path))
+    message = f"Node n1: is defined twice; the first definition is in {tmp_path}/a.json; keep one of them"
+    assert (status, err) == (2, f"extender: {tmp_path}/b.json: {message}\n")
+
+
 def test_the_bars_advance_within_a_run_and_its_moves(
     extender: Command, trace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
