@@ -22,6 +22,7 @@ from extender.volumes.claims import resolve_claim_uses
 from extender.volumes.volume_index import compile_node_affinity
 
 INSUFFICIENT_PREFIX: Final = "Insufficient "
+_MAX_VALUES: Final = 10  # of a requirement; one on instance types may have hundreds
 _CORDON_TAINT: Final = "node.kubernetes.io/unschedulable"
 
 _CONDITION_BY_TAINT: Final[Mapping[str, str]] = {
@@ -137,7 +138,7 @@ def _format_requirement(requirement: Requirement) -> str:
             return f"no label {requirement.key}"
         case "In" if len(requirement.values) == 1:
             return f"{requirement.key}={requirement.values[0]}"
-    return f"{requirement.key} {requirement.operator} {', '.join(requirement.values)}"
+    return f"{requirement.key} {requirement.operator} {join_first(requirement.values, _MAX_VALUES)}"
 
 
 def _explain_volumes(reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:

@@ -101,6 +101,12 @@ CASES = {
         "{matchExpressions: [{key: disk, operator: NotIn, values: [hdd, tape]}]}]",
         [f'{UNMATCHED}: wants disk NotIn hdd, tape, but the node has "hdd"'],
     ),
+    "a node affinity with many values shows the first ten": (
+        "",
+        "{}",
+        AFFINITY % "[{matchExpressions: [{key: x, operator: In, values: [a, b, c, d, e, f, g, h, i, j, k, l]}]}]",
+        [f"{UNMATCHED}: wants x In a, b, c, d, e, f, g, h, i, j and 2 more, but the node lacks it"],
+    ),
     "a label that must not be there": (
         "",
         "{}",
