@@ -2,8 +2,8 @@
 
 import { setStatus } from "./events.js";
 import {
-  drawCells, drawMark, isMoveKey, layOut, makeHitTest, moveByKey, readColours, readJson, revealCell, showControls,
-  showLegend,
+  drawCells, drawMark, formatPods, isMoveKey, layOut, makeHitTest, moveByKey, readColours, readJson, revealCell,
+  showControls, showLegend,
 } from "./node_map.js";
 import { followChanges, replaceElement } from "./refresh.js";
 
@@ -98,7 +98,7 @@ function showSelected(node, pods = details.get(cluster.nodes[node]) ?? []) {
   link.href = `${PREFIX}/nodes/${encodeURIComponent(name)}`;
   link.textContent = name;
   const cordoned = cluster.unschedulable[node] ? ", cordoned" : "";
-  const text = `: ${formatUse(node)}; ${cluster.pods[node]} pods${cordoned}`;
+  const text = `: ${formatUse(node)}; ${formatPods(cluster.pods[node])}${cordoned}`;
   const added = pods.length ? [document.createElement("br"), pods.join(", ")] : [];
   if (selected.textContent === `${name}${text}${pods.join(", ")}`) return;
   if (selected.textContent === `${name}${text}`) {

@@ -96,6 +96,9 @@ export function moveByKey(key, order, current, columns) {
   return order[Math.min(Math.max(position + step, 0), order.length - 1)];
 }
 
+/** A number of pods: `1 pod`, `2 pods`. */
+export const formatPods = (count) => `${count} ${count === 1 ? "pod" : "pods"}`;
+
 export const isMoveKey = (key) => /^(Arrow(Left|Right|Up|Down)|Home|End)$/.test(key);
 
 function prepare(canvas, width, height) {

@@ -2,8 +2,8 @@
 
 import "./copy.js";
 import {
-  ABSENT, drawCells, drawMark, isMoveKey, layOut, makeHitTest, moveByKey, readColours, readJson, revealCell, showControls,
-  showLegend,
+  ABSENT, drawCells, drawMark, formatPods, isMoveKey, layOut, makeHitTest, moveByKey, readColours, readJson, revealCell,
+  showControls, showLegend,
 } from "./node_map.js";
 
 const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
@@ -79,8 +79,8 @@ function showSelected(node) {
     .map(([name, old, now]) => (old === now ? `${name} ${old}` : `${name} ${old} \u2192 ${now}`));
   const pods =
     before.pods[node] === after.pods[node]
-      ? `${after.pods[node]} pods`
-      : `${before.pods[node]} \u2192 ${after.pods[node]} pods`;
+      ? formatPods(after.pods[node])
+      : `${before.pods[node]} \u2192 ${formatPods(after.pods[node])}`;
   selected.append(isNew ? answer.nodes[node] : link, `: ${texts.join(", ")}; ${pods}`);
 }
 
