@@ -33,10 +33,18 @@
 {{- fail (printf "extender.port, metrics.port, metrics.extenderPort: must differ in mode beside, because they are ports of one pod: %v" $ports) -}}
 {{- end -}}
 {{- include "extender.validateProfiles" (list "kubeScheduler.profiles" .Values.kubeScheduler.profiles .Values.schedulerName) -}}
+{{- include "extender.validatePreemption" (list "kubeScheduler.profiles" .Values.kubeScheduler.profiles .Values.permissions.preemption) -}}
+{{- end -}}
+{{- if eq .Values.mode "standalone" -}}
+{{- include "extender.validatePreemption" (list "scheduler.config.profiles" .Values.scheduler.config.profiles .Values.permissions.preemption) -}}
 {{- end -}}
 {{- if and (ne .Values.mode "standalone") (eq .Values.extender.filterAnswer "best") (not (has "filter" .Values.extender.verbs)) -}}
 {{- fail "extender.filterAnswer: best needs the verb filter in extender.verbs" -}}
 {{- end -}}
+{{- if not (regexMatch "[1-9]" .Values.extender.assumeTimeout) -}}
+{{- fail "extender.assumeTimeout: must be greater than 0" -}}
+{{- end -}}
+{{- include "extender.validateMetrics" . -}}
 {{- $election := .Values.scheduler.config.leaderElection | default dict -}}
 {{- if and (eq .Values.mode "standalone") (gt (int .Values.replicaCount) 1) (eq (toString $election.leaderElect) "false") -}}
 {{- fail "scheduler.config.leaderElection.leaderElect: must not be false with more than one replica: each would place the same pods" -}}
@@ -52,6 +60,9 @@
 {{- end -}}
 {{- include "extender.validateProfiles" (list "scheduler.config.profiles" .Values.scheduler.config.profiles .Values.schedulerName) -}}
 {{- with .Values.leaderElection -}}
+{{- if not (regexMatch "[1-9]" .retryPeriod) -}}
+{{- fail "leaderElection.retryPeriod: must be greater than 0" -}}
+{{- end -}}
 {{- include "extender.validateShorter" (list "renewDeadline" .renewDeadline "leaseDuration" .leaseDuration) -}}
 {{- include "extender.validateShorter" (list "retryPeriod" .retryPeriod "renewDeadline" .renewDeadline) -}}
 {{- end -}}
@@ -101,6 +112,23 @@ Argument: (list scheduler $).
 {{- end -}}
 {{- end -}}
 
+{{/* Prometheus' operator ignores a ServiceMonitor whose timeout is longer than its interval. */}}
+{{- define "extender.validateMetrics" -}}
+{{- $zero := toDate "2006" "2000" -}}
+{{- with .Values.metrics.serviceMonitor -}}
+{{- if and .enabled ((dateModify .scrapeTimeout $zero).After (dateModify .interval $zero)) -}}
+{{- fail (printf "metrics.serviceMonitor.scrapeTimeout: must not be longer than metrics.serviceMonitor.interval (%s), not %s" .interval .scrapeTimeout) -}}
+{{- end -}}
+{{- end -}}
+{{- $alerts := list -}}
+{{- range .Files.Get "files/alerts.yaml" | fromYamlArray }}{{- $alerts = append $alerts .alert }}{{- end -}}
+{{- range .Values.metrics.prometheusRule.disabled -}}
+{{- if not (has . $alerts) -}}
+{{- fail (printf "metrics.prometheusRule.disabled: there is no alert %s; want any of %s" . (join ", " $alerts)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* One of the profiles must have the name `schedulerName`. Argument: (list valueName profiles schedulerName). */}}
 {{- define "extender.validateProfiles" -}}
 {{- $wanted := index . 2 -}}
@@ -108,6 +136,28 @@ Argument: (list scheduler $).
 {{- range index . 1 }}{{- $names = append $names (default "default-scheduler" .schedulerName) }}{{- end -}}
 {{- if and $names (not (has $wanted $names)) -}}
 {{- fail (printf "%s: must have a profile for schedulerName (%s); has %s" (index . 0) $wanted (join ", " $names)) -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Without the permission to preempt, the profiles must disable DefaultPreemption, as the chart's profile does: pods would be
+nominated, and their victims never deleted. Argument: (list valueName profiles permission).
+*/}}
+{{- define "extender.validatePreemption" -}}
+{{- $value := index . 0 -}}
+{{- if not (index . 2) -}}
+{{- range $profile := index . 1 -}}
+{{- $enabled := list -}}
+{{- $disabled := list -}}
+{{- range $point := list "multiPoint" "postFilter" -}}
+{{- $plugins := get ($profile.plugins | default dict) $point | default dict -}}
+{{- range $plugins.enabled }}{{- $enabled = append $enabled .name }}{{- end -}}
+{{- range $plugins.disabled }}{{- $disabled = append $disabled .name }}{{- end -}}
+{{- end -}}
+{{- if or (has "DefaultPreemption" $enabled) (not (or (has "DefaultPreemption" $disabled) (has "*" $disabled))) -}}
+{{- fail (printf "permissions.preemption: must be true, because profile %s of %s enables DefaultPreemption; or disable it in plugins.postFilter" (default "default-scheduler" $profile.schedulerName) $value) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
