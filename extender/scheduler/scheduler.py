@@ -203,12 +203,17 @@ class Scheduler(EventHandler):
     def _skip_pod_schedule(self, queued_pod_info: QueuedPodInfo) -> bool:
         """Return whether to skip the pod, because it is terminating or assigned. Record an event if it is terminating.
 
-        Source: pkg/scheduler/schedule_one.go, Scheduler.skipPodSchedule (1.36).
+        A terminating pod is in no queue from now on, so that its nomination no longer counts.
+
+        Source: pkg/scheduler/schedule_one.go, Scheduler.skipPodSchedule;
+        pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.nominatedPodToInfo (1.36).
         """
         pod = queued_pod_info.pod_info.pod
         if pod.metadata.deletion_timestamp is not None:
             note = f"skip schedule deleting pod: {pod.key}"
             self._context.recorder.event(pod, PodEvent("FailedScheduling", "Scheduling", note, warning=True))
+            if not pod.spec.node_name:
+                self._context.cache.nominate(pod, "")
             return True
         cache = self._context.cache
         if is_deferred_resize(self._context, pod):

@@ -57,6 +57,26 @@ def test_a_new_pod_without_a_gate_is_nominated(release: Release) -> None:
     assert harness.cache.find_nominated_node(pod.metadata.uid) == "n1"
 
 
+@pytest.mark.parametrize("release", [RELEASE_1_36, RELEASE_1_37])
+def test_the_nomination_of_a_terminating_pod_that_is_skipped_does_not_count(release: Release) -> None:
+    """The pod, which has a finalizer, stays nominated in its status.
+
+    Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.nominatedPodToInfo (1.36).
+    """
+    node = make_node("n1", allocatable={"cpu": "1", "memory": "9Gi", "pods": "9"})
+    harness = SchedulerHarness(node, gates=FeatureGates(release=release))
+    status, requests = {"nominatedNodeName": "n1"}, {"cpu": "1"}
+    terminating = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/a"]}
+    nominated = make_pod("high", priority=100, requests=requests, status=status, metadata=terminating)
+    harness.create(nominated, web := make_pod("web", priority=0, requests=requests))
+
+    harness.run()
+
+    note = "skip schedule deleting pod: default/high"
+    assert ("default/high", "FailedScheduling", note) in harness.events.recorded
+    assert harness.node_of(web) == "n1"
+
+
 def test_a_changed_pod_is_nominated_as_it_is_now() -> None:
     """A filter with nominated pods sees the new labels.
 
