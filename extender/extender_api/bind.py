@@ -15,7 +15,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from prometheus_client import CollectorRegistry
@@ -43,6 +43,8 @@ from extender.scheduler.api_writer import ApiWriter, do_nothing
 from extender.scheduler.binder import Binder, BindingError, make_unreserve_calls
 
 log = logging.getLogger("extender.extender_api")
+
+_GANG_SCHEDULING: Final = "GangScheduling"
 
 _MAX_WAIT_SECONDS = 4.0
 """Seconds for which a request waits for an earlier one of the same pod. kube-scheduler waits five seconds by default.
@@ -225,7 +227,7 @@ class BindVerb:
             status = binding_cycle.run_reserve_plugins(pod, node, snapshot, profile, runtime, cycle_state)
             _raise_unless_ok(status)
             outcome = binding_cycle.run_permit_plugins(pod, node, snapshot, profile, runtime, cycle_state)
-            _raise_unless_ok(outcome.status)
+            _raise_unless_permitted(outcome)
         pre_flights = binding_cycle.run_pre_bind_pre_flights(pod, node, profile, runtime, cycle_state)
         if pre_flights.status is not None and pre_flights.status.code is not Code.SKIP:
             raise BindingError(pre_flights.status)
@@ -307,6 +309,15 @@ class BindVerb:
 
 
 def _raise_unless_ok(status: Status | None) -> None:
-    """Raise `BindingError` unless *status* is a success; a Permit plugin that waits is a rejection too."""
+    """Raise `BindingError` unless *status* is a success."""
     if status is not None and not status.is_success:
         raise BindingError(status)
+
+
+def _raise_unless_permitted(outcome: binding_cycle.PermitOutcome) -> None:
+    """Raise `BindingError` unless the Permit plugins approve the pod; one that waits rejects it.
+
+    GangScheduling may wait: kube-scheduler has run it before it calls bind, and binds the members one after another.
+    """
+    if outcome.timeouts.keys() != {_GANG_SCHEDULING}:
+        _raise_unless_ok(outcome.status)

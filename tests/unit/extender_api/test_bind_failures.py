@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from extender.api.kinds.pod import Pod
 from extender.client.errors import ApiError, PodOnOtherNodeError
 from extender.framework.api_plan import ApiCall, ApiPlan
-from extender.framework.status import SUCCESS
+from extender.framework.status import SUCCESS, Code, Status
 from tests.build import make_pod
 from tests.unit.client.virtual_time import current_loop, run
 from tests.unit.extender_api.test_bind import (
@@ -169,3 +170,29 @@ def test_a_wait_for_a_volume_ends_when_the_process_stops() -> None:
     bind_verb, metrics = make_bind_verb(FakeApiServer(WEB), WEB, profile=profile, is_stopping=lambda: bool(is_stopping))
     run(main())
     assert (metrics.outcomes, plugin.reserved_nodes) == (["failed"], [])
+
+
+class WaitingPlugin(PreBindPlugin):
+    """A Permit plugin that always waits."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(ApiPlan(), Status(Code.WAIT, ("waiting for the gang",)))
+        self.name = name
+
+
+def test_members_of_a_gang_are_bound_one_after_another() -> None:
+    """kube-scheduler has run GangScheduling before it calls bind. Each member would wait for the others."""
+    server = FakeApiServer(WEB)
+    bind_verb, metrics = make_bind_verb(server, WEB, profile=profile_with(WaitingPlugin("GangScheduling")))
+    assert bind_all(bind_verb, ARGS) == [""]
+    assert (len(server.bound), metrics.outcomes) == (1, ["bound"])
+
+
+def test_a_pod_that_another_plugin_lets_wait_is_not_bound() -> None:
+    server = FakeApiServer(WEB)
+    plugins: Any = (WaitingPlugin("GangScheduling"), WaitingPlugin("Quota"))
+    profile = replace(profile_with(WaitingPlugin("GangScheduling")), permit_plugins=plugins)
+    bind_verb, metrics = make_bind_verb(server, WEB, profile=profile)
+    message = "waiting for the gang, one or more plugins asked to wait and no plugin rejected pod"
+    assert bind_all(bind_verb, ARGS) == [message]
+    assert (server.bound, metrics.outcomes) == ([], ["failed"])
