@@ -4,6 +4,7 @@ Lines on the pages name missing rights and lost connections. The page What if ha
 for other configurations.
 """
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -72,6 +73,9 @@ def make_answers(
 
 
 _MAX_NAMED_KINDS: Final = 4
+_FIRST_KINDS: Final = ("nodes", "pods")
+_REQUEST: Final = re.compile(r"^GET /\S+: ")
+"""The request in the text of a failure, which differs for each kind: `GET /api/v1/pods: no response in time`."""
 
 
 def list_watch_problems(informers: Informers, clock: Clock) -> list[str]:
@@ -96,7 +100,7 @@ def list_watch_problems(informers: Informers, clock: Clock) -> list[str]:
             time = _format_last_contact(reflector, clock)
             lines.append(f"{plural} are shown as of {time}; {_describe_failure(reflector, failure)}")
         else:
-            lost.setdefault(failure, []).append(reflector)
+            lost.setdefault(_REQUEST.sub("", failure), []).append(reflector)
     for failure, reflectors in lost.items():
         newest = max(reflectors, key=lambda reflector: reflector.last_contact or 0.0)
         time, kinds = _format_last_contact(newest, clock), _name_kinds(reflectors)
@@ -131,7 +135,8 @@ def _get_plural(reflector: Reflector[Any]) -> str:
 
 
 def _name_kinds(reflectors: list[Reflector[Any]]) -> str:
-    plurals = sorted(map(_get_plural, reflectors))
+    """Return the plurals of the kinds, nodes and pods first, since every page depends on them."""
+    plurals = sorted(map(_get_plural, reflectors), key=lambda plural: (plural not in _FIRST_KINDS, plural))
     if len(plurals) <= _MAX_NAMED_KINDS:
         return ", ".join(plurals)
     return f"{', '.join(plurals[:_MAX_NAMED_KINDS])} and {len(plurals) - _MAX_NAMED_KINDS} other kinds"

@@ -201,7 +201,7 @@ def test_kinds_that_are_being_read_for_the_first_time_are_named() -> None:
             informers.reflectors[kind].synced.clear()
 
     assert inspect(change) == (
-        ["not complete yet: persistentvolumeclaims, pods are being read"],
+        ["not complete yet: pods, persistentvolumeclaims are being read"],
         {"Pod": "not read yet", "PersistentVolumeClaim": "not read yet"},
     )
 
@@ -237,8 +237,24 @@ def test_a_lost_server_is_one_line_for_all_kinds() -> None:
 
     (line,), unreadable = inspect(change)
     assert line == (
-        "the watch of csidrivers, csinodes, csistoragecapacities, deviceclasses and 16 other kinds is lost, "
+        "the watch of nodes, pods, csidrivers, csinodes and 16 other kinds is lost, "
         "shown as of 12:00:20 UTC: cannot connect"
+    )
+    assert unreadable == {}
+
+
+def test_a_server_that_does_not_respond_is_one_line_for_all_kinds() -> None:
+    """The text of each kind's failure has its own request."""
+
+    def change(informers: Informers) -> None:
+        for reflector in informers.reflectors.values():
+            endpoint = reflector.list_watch.endpoint
+            reflector.last_error = f"{endpoint.plural}: GET {endpoint.build_path()}: no response in time"
+
+    (line,), unreadable = inspect(change)
+    assert line == (
+        "the watch of nodes, pods, csidrivers, csinodes and 16 other kinds is lost, "
+        "shown as of 12:00:20 UTC: no response in time"
     )
     assert unreadable == {}
 
