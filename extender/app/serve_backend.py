@@ -32,6 +32,7 @@ from extender.extender_api.best_node.assumptions import Assumptions
 from extender.extender_api.best_node.choice import FilterAnswer
 from extender.extender_api.bind import BindApi, BindVerb
 from extender.extender_api.body_reader import BodyReader
+from extender.extender_api.late_changes import MAX_LATE_SECONDS
 from extender.extender_api.routes import ExtenderService, add_verb_routes, new_app
 from extender.extender_api.verbs import Verbs
 from extender.framework.observer import PluginObserver
@@ -273,6 +274,7 @@ def _make_extender_service(
         telemetry.verb_metrics,
         describe_missing_data,
         assumptions=assumptions,
+        late_change_seconds=MAX_LATE_SECONDS if informers is not None else 0.0,
     )
     bind_verb = None
     if bind_api is not None and options.paths.bind:

@@ -29,6 +29,7 @@ from extender.extender_api.best_node.choice import NodeChoice, choose_node
 from extender.extender_api.decision_log import DecisionLog
 from extender.extender_api.failed_nodes import FEASIBLE, NodeReasons, reasons_from_diagnosis, reasons_from_status
 from extender.extender_api.host_priorities import HostPriorities
+from extender.extender_api.late_changes import LateChanges
 from extender.extender_api.payloads import ExtenderArgs, PreemptionArgs
 from extender.extender_api.request_limits import RequestError
 from extender.extender_api.requested_nodes import RequestedNodes, add_requested_nodes, find_nodes_by_name
@@ -94,6 +95,8 @@ class Verbs:
             cache; empty if requests can be served.
         assumptions: the pods that are assumed on the node that filter chose; None: filter answers all feasible nodes.
         rng: the random generator that breaks ties between nodes.
+        late_change_seconds: the time in seconds that filter waits for changes that the caller may have seen earlier; 0
+            if the cache does not change.
     """
 
     cache: Cache
@@ -108,6 +111,7 @@ class Verbs:
     decision_log: DecisionLog = field(default_factory=DecisionLog)
     assumptions: Assumptions | None = None
     rng: Random = field(default_factory=Random)
+    late_change_seconds: float = 0.0
 
     async def filter(self, args: ExtenderArgs) -> FilterResult:
         """Return the requested nodes that fit the pod, and the reasons of the nodes that do not fit.
@@ -118,35 +122,41 @@ class Verbs:
         With `assumptions`, the result is the one node with the highest total, and the pod is assumed on that node. If
         no node fits, the result is the same as without `assumptions`.
 
+        If no node fits and the cache may lack a change that the caller has seen, it waits for a change; see
+        `late_changes`.
+
         Raises:
             RequestError: the request is invalid.
         """
         if not_ready_message := self.get_not_ready_reason():
             return FilterResult(error=not_ready_message)
         self._end_assumption(args.pod)
+        late_changes = LateChanges(self.cache, self.late_change_seconds)
+        while (result := await self._filter_once(args, late_changes)) is None:
+            await late_changes.wait()
+        return result
+
+    async def _filter_once(self, args: ExtenderArgs, late_changes: LateChanges) -> FilterResult | None:
+        """Return the result of filter, or None if a wait for late changes may change it."""
         with self.cache.read() as snapshot:
             requested_nodes = await self._find_requested_nodes("filter", args, snapshot)
             pod_info, profile = self._prepare_pod(args.pod)
             choice = None if self.assumptions is None else choose_node(pod_info, profile, requested_nodes, self.rng)
             if choice is None:
-                return await self._filter(args, requested_nodes, pod_info, profile)
+                requested_nodes.node_names.use_strings_of(requested_nodes.snapshot)  # the decision log keeps the names
+                reasons = _filter_nodes(pod_info, profile, requested_nodes)
+                if isinstance(reasons, Status):
+                    return self._build_error_result(args.pod, reasons)
+                if args.names is not None and late_changes.may_change(reasons):
+                    return None
+                await let_other_tasks_run(len(requested_nodes.node_names))
+                result = await self._build_filter_result(args, requested_nodes, profile, reasons)
+                await let_other_tasks_run(len(requested_nodes.node_names))  # before the nodes are freed
+                return result
             if isinstance(choice, Status):
                 return self._build_error_result(args.pod, choice)
             result = self._build_choice_result(args, requested_nodes, profile, choice)
         self._assume(pod_info.pod, profile, choice)
-        return result
-
-    async def _filter(
-        self, args: ExtenderArgs, requested_nodes: RequestedNodes, pod_info: PodInfo, profile: Profile
-    ) -> FilterResult:
-        """Return all requested nodes that fit the pod, and the reasons of the others."""
-        requested_nodes.node_names.use_strings_of(requested_nodes.snapshot)  # the decision log keeps the names
-        reasons = _filter_nodes(pod_info, profile, requested_nodes)
-        if isinstance(reasons, Status):
-            return self._build_error_result(args.pod, reasons)
-        await let_other_tasks_run(len(requested_nodes.node_names))
-        result = await self._build_filter_result(args, requested_nodes, profile, reasons)
-        await let_other_tasks_run(len(requested_nodes.node_names))  # before the nodes are freed
         return result
 
     def _build_error_result(self, pod: Pod, status: Status) -> FilterResult:
