@@ -1,7 +1,6 @@
 """The command lines and configurations of the chart's Deployment, run with the permissions of its roles."""
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,7 +19,6 @@ from tests.controlplane.process import Process, free_ports
 from tests.controlplane.programs import RELEASE
 from tests.controlplane.resources import COMPOSITE_POD_GROUP_VERSION, POD_GROUP_VERSION
 from tests.controlplane.test_chart_rbac import (
-    AUDIT_POLICY,
     CONFIGURATION,
     POLL_INTERVAL,
     TIMEOUT,
@@ -35,6 +33,7 @@ from tests.controlplane.test_chart_rbac import (
     used_permissions,
 )
 from tests.controlplane.test_same_pod_groups import ALL_GATES, GROUP_CONDITION
+from tests.controlplane.view_only_role import run_audited_control_plane
 
 COMPOSITES: Final = RELEASE != "1.36"
 GATES: Final = ALL_GATES + (",CompositePodGroup=true" if COMPOSITES else "")
@@ -63,20 +62,10 @@ OTHER_PERMISSIONS: Final[set[Permission]] = {
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Run a control plane with pod groups that audits every request of our service account."""
-    used = programs.find()
-    if isinstance(used, str):
-        (pytest.fail if os.environ.get("CONTROL_PLANE") == "required" else pytest.skip)(used)
-    folder = tmp_path_factory.mktemp("control-plane")
-    policy = folder / "every-request.json"
-    policy.write_text(json.dumps(AUDIT_POLICY))
     versions = ",".join(f"{version}=true" for version in VERSIONS)
-    flags = (f"--audit-policy-file={policy}", f"--feature-gates={GATES}", f"--runtime-config={versions}")
-    plane = ControlPlane(used, folder, *flags)
-    try:
-        plane.start()
+    flags = (f"--feature-gates={GATES}", f"--runtime-config={versions}")
+    with run_audited_control_plane(tmp_path_factory.mktemp("control-plane"), *flags) as plane:
         yield plane
-    finally:
-        plane.stop()
 
 
 def start_containers(plane: ControlPlane, objects: dict[str, JsonObject], folder: Path) -> None:

@@ -1,7 +1,6 @@
 """The chart's roles on a real API server: every permission is used, and no request needs another one."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,17 +17,12 @@ from tests.controlplane.api_client import ApiClient, ApiStatusError, JsonObject,
 from tests.controlplane.control_plane import EXTENDER, SCHEDULER, ControlPlane
 from tests.controlplane.process import free_ports
 from tests.controlplane.programs import make_extender_command
+from tests.controlplane.view_only_role import run_audited_control_plane
 
 NAMESPACE: Final = "extender"
 TIMEOUT: Final = 30.0
 POLL_INTERVAL: Final = 0.1
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
-AUDIT_POLICY: Final = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "omitStages": ["RequestReceived", "ResponseStarted"],
-    "rules": [{"level": "Metadata", "users": [EXTENDER]}, {"level": "None"}],
-}
 CONFIGURATION: Final[dict[str, Any]] = {
     "profiles": [{"pluginConfig": [{"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 2}}]}]
 }
@@ -43,18 +37,8 @@ Permission = tuple[str, str, str]
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Run a control plane that audits every request of our service account."""
-    used = programs.find()
-    if isinstance(used, str):
-        (pytest.fail if os.environ.get("CONTROL_PLANE") == "required" else pytest.skip)(used)
-    folder = tmp_path_factory.mktemp("control-plane")
-    policy = folder / "every-request.json"
-    policy.write_text(json.dumps(AUDIT_POLICY))
-    plane = ControlPlane(used, folder, f"--audit-policy-file={policy}")
-    try:
-        plane.start()
+    with run_audited_control_plane(tmp_path_factory.mktemp("control-plane")) as plane:
         yield plane
-    finally:
-        plane.stop()
 
 
 class ChartRoles:

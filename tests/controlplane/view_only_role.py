@@ -28,14 +28,17 @@ AUDIT_POLICY: Final = {
 
 
 @contextmanager
-def run_audited_control_plane(folder: Path) -> Iterator[ControlPlane]:
-    """Run a control plane that audits every request of our user inside the block; skip the tests without programs."""
+def run_audited_control_plane(folder: Path, *flags: str) -> Iterator[ControlPlane]:
+    """Run a control plane that audits every request of our user inside the block; skip the tests without programs.
+
+    *flags* are further flags of the API server.
+    """
     used = programs.find()
     if isinstance(used, str):
         (pytest.fail if os.environ.get("CONTROL_PLANE") == "required" else pytest.skip)(used)
     policy = folder / "every-request.json"
     policy.write_text(json.dumps(AUDIT_POLICY))
-    plane = ControlPlane(used, folder, f"--audit-policy-file={policy}")
+    plane = ControlPlane(used, folder, f"--audit-policy-file={policy}", *flags)
     try:
         plane.start()
         yield plane
