@@ -230,31 +230,22 @@ def test_a_kind_that_may_be_listed_but_not_watched_has_the_time_of_its_state() -
     )
 
 
-def test_a_lost_server_is_one_line_for_all_kinds() -> None:
-    def change(informers: Informers) -> None:
-        for reflector in informers.reflectors.values():
-            reflector.last_error = f"{reflector.list_watch.endpoint.plural}: cannot connect"
-
-    (line,), unreadable = inspect(change)
-    assert line == (
-        "the watch of nodes, pods, csidrivers, csinodes and 16 other kinds is lost, "
-        "shown as of 12:00:20 UTC: cannot connect"
-    )
-    assert unreadable == {}
-
-
-def test_a_server_that_does_not_respond_is_one_line_for_all_kinds() -> None:
-    """The text of each kind's failure has its own request."""
-
+@pytest.mark.parametrize(
+    ("request_text", "problem"),
+    [("", "cannot connect"), ("GET {path}: ", "no response in time")],
+    ids=["the connection fails", "the text of each kind's failure has its own request"],
+)
+def test_a_lost_server_is_one_line_for_all_kinds(request_text: str, problem: str) -> None:
     def change(informers: Informers) -> None:
         for reflector in informers.reflectors.values():
             endpoint = reflector.list_watch.endpoint
-            reflector.last_error = f"{endpoint.plural}: GET {endpoint.build_path()}: no response in time"
+            failure = request_text.format(path=endpoint.build_path()) + problem
+            reflector.last_error = f"{endpoint.plural}: {failure}"
 
     (line,), unreadable = inspect(change)
     assert line == (
         "the watch of nodes, pods, csidrivers, csinodes and 16 other kinds is lost, "
-        "shown as of 12:00:20 UTC: no response in time"
+        f"shown as of 12:00:20 UTC: {problem}"
     )
     assert unreadable == {}
 
