@@ -31,8 +31,8 @@ Examples:
 
 \b
 The pods:
-  web, api, report   ordinary pods of many sizes; reports finish and free their nodes
-  cache              at most one per zone: the fourth waits until a node in a fourth zone joins
+  web, api, report   of many sizes; reports finish and free their nodes
+  cache              one per zone: the fourth waits for a fourth zone
   month-end          larger than any node: stays pending
   import             has a scheduling gate: stays pending
   training           low priority, on the only two GPUs

@@ -8,10 +8,12 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
+from shlex import quote
 from shutil import get_terminal_size
 from typing import Annotated, Any, Final
 
@@ -72,6 +74,8 @@ With --exit-code: 0 all pods fit, 3 a pod has to wait, 4 error."""
 
 _SHORT_FLAG_WITH_VALUE: Final = re.compile(r"(-[A-Za-z])=")
 _COMMENTED_EXAMPLE: Final = re.compile(r"^(  (?:extender|kubectl) .*?) {2,}(\S.*)$")
+_EXAMPLE: Final = re.compile(r"  (?:extender|kubectl) ")
+_BREAKABLE_WORD: Final = re.compile(r" (?=--|[|>])")
 _EPILOG_INDENT: Final = 2
 _FAILED: Final = 1
 _BAD_INPUT: Final = 2
@@ -114,6 +118,7 @@ class _Commands(TyperGroup):
         return command
 
     def invoke(self, ctx: Any) -> Any:
+        arguments = list(ctx.args)
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
@@ -128,6 +133,9 @@ class _Commands(TyperGroup):
             if advice := _import_kubectl_options().find_advice(getattr(error, "option_name", "")):
                 error.message = f"{error.message}; {advice}"
                 vars(error)["possibilities"] = None  # similar options, which this option does not mean
+            command_context = getattr(error, "ctx", None)
+            if command_context is not None and error.message.startswith("Got unexpected extra argument"):
+                error.message += _suggest_repetition(arguments, command_context.command)
             raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
@@ -136,12 +144,39 @@ class _Commands(TyperGroup):
 
 
 def _fit_examples(command: Any) -> None:
-    """Write each comment of the examples of *command* below its example, if a line would be wider than the terminal."""
+    """Fit the examples of *command* to the terminal, if a line would be wider.
+
+    Each comment is then below its example, and a longer example is continued in a second line, as the shell reads it.
+    """
     lines = (command.epilog or "").splitlines()
-    if max(map(len, lines), default=0) + _EPILOG_INDENT > get_terminal_size().columns:
-        command.epilog = "\n".join(_COMMENTED_EXAMPLE.sub(r"\1\n      \2", line) for line in lines)
+    width = get_terminal_size().columns - _EPILOG_INDENT
+    if max(map(len, lines), default=0) > width:
+        text = "\n".join(_COMMENTED_EXAMPLE.sub(r"\1\n      \2", line) for line in lines)
+        command.epilog = "\n".join(_break_example(line, width) for line in text.splitlines())
     for subcommand in getattr(command, "commands", {}).values():
         _fit_examples(subcommand)
+
+
+def _break_example(line: str, width: int) -> str:
+    """Break an example that is wider than *width* before an option, a pipe or a redirection, if both parts then fit."""
+    if len(line) > width and _EXAMPLE.match(line):
+        for word in reversed(list(_BREAKABLE_WORD.finditer(line))):
+            first, second = f"{line[: word.start()]} \\", f"      {line[word.start() + 1 :]}"
+            if len(first) <= width and len(second) <= width:
+                return f"{first}\n{second}"
+    return line
+
+
+def _suggest_repetition(arguments: Sequence[str], command: Any) -> str:
+    """Return how to pass several values to an option, if *arguments* has several after one; else nothing."""
+    options = {name for param in command.params if getattr(param, "multiple", False) for name in param.opts}
+    for index, argument in enumerate(arguments):
+        option, has_value, value = argument.partition("=")
+        others = takewhile(lambda word: word[:1] != "-", arguments[index + 1 :])
+        values = [*([value] if has_value else []), *others]
+        if option in options and len(values) > 1 and all(map(str.isprintable, values)):
+            return f"; repeat the option: {' '.join(f'{option} {quote(word)}' for word in values)}"
+    return ""
 
 
 def _import_kubectl_options() -> Any:

@@ -26,7 +26,8 @@ Examples:
 
 \b
 An MCP client starts it with a configuration such as
-  {"mcpServers": {"scheduling": {"command": "extender", "args": ["mcp", "-f", "cluster.json.gz"]}}}"""
+  {"mcpServers": {"scheduling":
+    {"command": "extender", "args": ["mcp", "-f", "cluster.json.gz"]}}}"""
 
 _ADDRESS: Final = "127.0.0.1"
 _DEFAULT_PORT: Final = 8811

@@ -46,6 +46,37 @@ def test_several_pods_give_a_table_and_each_is_counted_alone(extender: Run, tmp_
     assert [shape["fits"] for shape in answer["shapes"]] == [4, 2]
 
 
+def test_a_pod_of_the_cluster_is_copied_by_its_name_or_that_of_its_workload(extender: Run, tmp_path: Path) -> None:
+    running = pod("web-a", "1", on="n1")
+    cluster = write(tmp_path / "c.json", node("n1", "5"), running, pod("web-b"), pod("job", "2", owner=""))
+    for names in (("default/web-b",), ("web-a", "-n", "default"), ("pod", "web-b")):
+        assert extender("fits", "-f", cluster, *names)[1].startswith("4 more copies of default/web-")
+    whole = extender("fits", "-f", cluster, "replicaset/web", "web-a")[1]
+    assert whole.startswith("4 more copies of default/web-b fit.\nThe last copy is on n1.\n")
+    file = write(tmp_path / "p.json", pod("small", "1", owner=""))
+    answer = json.loads(extender("fits", "-f", cluster, "job", "-p", file, "-o", "json")[1])
+    assert [(shape["pod"], shape["fits"]) for shape in answer["shapes"]] == [("default/job", 2), ("default/small", 4)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-p", "d/web"), "d/web: no such file; check the path, or leave out -p to name a pod of the cluster"),
+        (("wbe",), "Pod wbe: there is no such pod; did you mean default/web?"),
+        (("web", "-n", "shop"), 'Pod web: there is no such pod in namespace "shop"; did you mean default/web?'),
+        ((), "no pod; want POD, a pod of the cluster, or a file in --pod FILE"),
+    ],
+    ids=["a pod in place of a file", "a misspelt pod", "a pod of another namespace", "no pod"],
+)
+def test_a_wrong_name_is_one_error_that_says_what_to_do(
+    extender: Run, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    cluster = write(tmp_path / "c.json", node("n1", "5"), pod("web", owner=""))
+    status, out, err = extender("fits", "-f", cluster, *arguments)
+    assert (status, out) == (2, "")
+    assert err.endswith(f"{message}\n")
+
+
 def test_the_exit_code_says_whether_a_copy_fits(extender: Run, tmp_path: Path) -> None:
     cluster = write(tmp_path / "c.json", node("n1", "4"))
     small = write(tmp_path / "s.json", pod("small", "1", owner=""))
