@@ -8,9 +8,11 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
+from typing import Final
 
 from extender.cache.pod_info import PodInfo
 from extender.cache.pod_signature import PodSignature
+from extender.config.feature_gates import FeatureGates
 from extender.framework.binding_points import Permit, Reserve
 from extender.framework.events import (
     ActionType,
@@ -28,12 +30,18 @@ from extender.queueing.unschedulable_entities import PodRejection
 
 log = logging.getLogger("extender.queueing")
 
-WILDCARD_EVENT = ClusterEventWithHint(EventResource.ANY, ActionType.ALL)
-"""The registration of plugins without `events_to_register`, and of outbound extenders.
-
-Source: pkg/scheduler/framework/types.go, UnrollWildCardResource; pkg/scheduler/schedule_one.go,
-Scheduler.findNodesThatFitPod (1.36).
-"""
+_RESOURCES_OF_DEFAULT_EVENTS: Final = (
+    EventResource.POD,
+    EventResource.NODE,
+    EventResource.PERSISTENT_VOLUME,
+    EventResource.PERSISTENT_VOLUME_CLAIM,
+    EventResource.CSI_NODE,
+    EventResource.CSI_DRIVER,
+    EventResource.CSI_STORAGE_CAPACITY,
+    EventResource.STORAGE_CLASS,
+    EventResource.RESOURCE_CLAIM,
+    EventResource.DEVICE_CLASS,
+)
 
 _TAINT_UPDATE = ClusterEventWithHint(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
 
@@ -66,11 +74,14 @@ def is_wildcard_event(event: ClusterEvent) -> bool:
     return event.resource is EventResource.ANY and event.action == ActionType.ALL
 
 
-def build_queueing_hint_map(profile: Profile) -> dict[str, tuple[ClusterEventWithHint, ...]]:
+def build_queueing_hint_map(
+    profile: Profile, default_events: tuple[ClusterEventWithHint, ...] = ()
+) -> dict[str, tuple[ClusterEventWithHint, ...]]:
     """Return the registered events of each plugin of *profile*, by plugin name.
 
-    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.fillEnqueueExtensions;
-    pkg/scheduler/framework/types.go, UnrollWildCardResource (1.36).
+    *default_events* are the events of plugins without `events_to_register`, and of outbound extenders.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.fillEnqueueExtensions (1.36).
     """
     plugins_by_point = (
         profile.pre_enqueue_plugins,
@@ -83,10 +94,22 @@ def build_queueing_hint_map(profile: Profile) -> dict[str, tuple[ClusterEventWit
         plugin.name: plugin for point_plugins in plugins_by_point for plugin in point_plugins
     }
     hint_map = {
-        name: tuple(plugin.events_to_register()) if isinstance(plugin, EnqueueExtensions) else (WILDCARD_EVENT,)
+        name: tuple(plugin.events_to_register()) if isinstance(plugin, EnqueueExtensions) else default_events
         for name, plugin in plugins.items()
     }
-    return {**hint_map, EXTENDER_NAME: (WILDCARD_EVENT,)}
+    return {**hint_map, EXTENDER_NAME: default_events}
+
+
+def make_default_events(gates: FeatureGates) -> tuple[ClusterEventWithHint, ...]:
+    """Return the events that requeue the pods that plugins without `events_to_register` and extenders rejected.
+
+    Events of ResourceSlices, VolumeAttachments and composite pod groups are not among them.
+
+    Source: pkg/scheduler/framework/types.go, UnrollWildCardResource (1.36).
+    """
+    pod_groups = (EventResource.POD_GROUP,) if "GenericWorkload" in gates else ()
+    resources = (*_RESOURCES_OF_DEFAULT_EVENTS, *pod_groups)
+    return tuple(ClusterEventWithHint(resource, ActionType.ALL) for resource in resources)
 
 
 def _build_requeueing_map(profile: Profile) -> dict[str, tuple[ClusterEventWithHint, ...]]:
@@ -94,7 +117,7 @@ def _build_requeueing_map(profile: Profile) -> dict[str, tuple[ClusterEventWithH
 
     Source: pkg/scheduler/scheduler.go, buildQueueingHintMap (1.36).
     """
-    hint_map = build_queueing_hint_map(profile)
+    hint_map = build_queueing_hint_map(profile, make_default_events(profile.gates))
     if not profile.release.requeues_after_taint_updates:
         return hint_map
     return {

@@ -135,7 +135,7 @@ def per_node_plugin(
 ) -> Callable[[PerNodeClass], PerNodeClass]:
     """Decorate a class with a method `filter(pod, node)` or `score(pod, node)`, or both, to turn it into a plugin.
 
-    The class may have a method `events_to_register()`. Without this method, every event requeues the pods that
+    The class may have a method `events_to_register()`. Without this method, most events requeue the pods that
     the plugin rejected.
 
     Args:

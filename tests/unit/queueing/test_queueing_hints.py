@@ -1,6 +1,7 @@
 """The queueing strategy that the hints of a pod's plugins select."""
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,10 +13,10 @@ from extender.framework.events import ActionType, ClusterEvent, EventResource, Q
 from extender.queueing.queued_entities import QueuedPodInfo
 from extender.queueing.queueing_hints import (
     EXTENDER_NAME,
-    WILDCARD_EVENT,
     QueueingHints,
     QueueingStrategy,
     build_queueing_hint_map,
+    make_default_events,
 )
 from tests.build import make_node, make_pod
 from tests.unit.cycle.fakes import RejectingFilter, make_profile
@@ -35,10 +36,32 @@ def make_queued_pod(*plugins: str, pending: tuple[str, ...] = (), name: str = "w
     )
 
 
-def test_plugins_without_registered_events_and_extenders_get_the_wildcard() -> None:
-    hint_map = build_queueing_hint_map(PROFILE)
+def test_plugins_without_registered_events_and_extenders_get_the_default_events() -> None:
+    default_events = make_default_events(FeatureGates())
+    hint_map = build_queueing_hint_map(PROFILE, default_events)
     assert [(event.resource, event.action) for event in hint_map["NodeAdd"]] == [(EventResource.NODE, ActionType.ADD)]
-    assert hint_map["AnyEvent"] == hint_map[EXTENDER_NAME] == (WILDCARD_EVENT,)
+    assert hint_map["AnyEvent"] == hint_map[EXTENDER_NAME] == default_events
+
+
+@pytest.mark.parametrize("release", [RELEASE_1_36, RELEASE_1_37])
+@pytest.mark.parametrize("plugin", ["AnyEvent", EXTENDER_NAME])
+def test_most_events_requeue_pods_of_plugins_without_registered_events(plugin: str, release: Release) -> None:
+    """The resources without an event here are those that requeued no pod in a run of kube-scheduler.
+
+    Source: pkg/scheduler/framework/types.go, UnrollWildCardResource (1.36).
+    """
+    profile = replace(PROFILE, gates=FeatureGates({"GenericWorkload": True}, release))
+    hints, pod = QueueingHints({"default-scheduler": profile}), make_queued_pod(plugin)
+    strategies = {
+        resource.value: hints.is_pod_worth_requeuing(pod, ClusterEvent(resource, ActionType.UPDATE))
+        for resource in EventResource
+    }
+    assert [resource for resource, strategy in strategies.items() if strategy is SKIP] == [
+        "storage.k8s.io/VolumeAttachment",
+        "resource.k8s.io/ResourceSlice",
+        "scheduling.k8s.io/CompositePodGroup",
+        "*",
+    ]
 
 
 @pytest.mark.parametrize(
