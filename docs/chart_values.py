@@ -1,5 +1,7 @@
 """Copy the comments of chart/values.yaml to the chart's README and schema; --check only compares.
 
+The schema also gets the names of all feature gates.
+
 A comment that starts with `# --` describes the value below it; further comment lines continue it.
 """
 
@@ -12,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from extender.config.feature_gate_specs import FEATURE_SPECS
 
 CHART = Path(__file__).resolve().parents[1] / "chart"
 VALUE = re.compile(r"^(?P<indent> *)(?P<key>[A-Za-z]\w*):")
@@ -71,13 +75,22 @@ def add_descriptions(schema: dict[str, Any], text: str) -> dict[str, Any]:
     return schema
 
 
+def set_feature_gates(schema: dict[str, Any]) -> dict[str, Any]:
+    """Set the names of feature gates in the schema to those of all emulated releases, and return it."""
+    names = sorted({name for specs in FEATURE_SPECS.values() for name in specs})
+    gates = schema["properties"]["scheduler"]["properties"]["featureGates"]
+    gates["patternProperties"] = {f"^(kube:)?({'|'.join(names)})$": {"type": "boolean"}}
+    return schema
+
+
 def main() -> int:
     """Write both files; with --check only report those that differ."""
     text = (CHART / "values.yaml").read_text()
     page, schema = CHART / "README.md", CHART / "values.schema.json"
+    content = add_descriptions(set_feature_gates(json.loads(schema.read_text())), text)
     made = {
         page: TABLE.sub(lambda _: render_table(text), page.read_text()),
-        schema: json.dumps(add_descriptions(json.loads(schema.read_text()), text), indent=2, ensure_ascii=False) + "\n",
+        schema: json.dumps(content, indent=2, ensure_ascii=False) + "\n",
     }
     stale = [file for file, content in made.items() if file.read_text() != content]
     if "--check" in sys.argv[1:]:

@@ -54,12 +54,18 @@
   verbs: [create]
 {{- end -}}
 
+{{/* Whether our process binds pods. kube-scheduler patches no volume, no node, and of a claim only the status. */}}
+{{- define "extender.binds" -}}
+{{- if or (eq .Values.mode "standalone") (has "bind" .Values.extender.verbs) }}true{{ end -}}
+{{- end -}}
+
 {{/* Bindings and the writes of PreBind. */}}
 {{- define "extender.bindingRules" -}}
+{{- $binds := include "extender.binds" . -}}
 - apiGroups: [""]
   resources: [pods/binding]
   verbs: [create]
-{{- if .Values.permissions.volumes }}
+{{- if and $binds .Values.permissions.volumes }}
 - apiGroups: [""]
   resources: [persistentvolumeclaims, persistentvolumes]
   verbs: [patch]
@@ -67,7 +73,7 @@
 {{- if .Values.permissions.dynamicResources }}
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims]
-  verbs: [create, delete, get, patch]
+  verbs: [create, delete, get{{ if $binds }}, patch{{ end }}]
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims/status]
   verbs: [patch]
@@ -76,7 +82,7 @@
   resources: [resourceclaims/binding]
   verbs: [patch]
 {{- end }}
-{{- if .Values.permissions.hami }}
+{{- if and $binds .Values.permissions.hami }}
 # GpuShare locks the node of a pod with HAMi's resources.
 - apiGroups: [""]
   resources: [nodes]

@@ -45,6 +45,7 @@
 {{- fail "extender.assumeTimeout: must be greater than 0" -}}
 {{- end -}}
 {{- include "extender.validateMetrics" . -}}
+{{- if ne .Values.mode "standalone" }}{{ include "extender.validateManagedResources" .Values.extender.managedResources }}{{ end -}}
 {{- $election := .Values.scheduler.config.leaderElection | default dict -}}
 {{- if and (eq .Values.mode "standalone") (gt (int .Values.replicaCount) 1) (eq (toString $election.leaderElect) "false") -}}
 {{- fail "scheduler.config.leaderElection.leaderElect: must not be false with more than one replica: each would place the same pods" -}}
@@ -85,6 +86,17 @@ Argument: (list scheduler $).
 {{- $value := hasPrefix "leader-elect" $flag | ternary "leaderElection, which the role follows" (get $values $flag) -}}
 {{- if $value -}}
 {{- fail (printf "%s.extraArgs: must not have --%s; use the value %s" (index $ 0) $flag $value) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* kube-scheduler does not start with another name than that of an extended resource. Argument: managedResources. */}}
+{{- define "extender.validateManagedResources" -}}
+{{- $label := "[a-z0-9]([-a-z0-9]*[a-z0-9])?" -}}
+{{- $pattern := printf `^%s(\.%s)*/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$` $label $label -}}
+{{- range . -}}
+{{- if or (not (regexMatch $pattern .name)) (contains "kubernetes.io/" .name) (hasPrefix "requests." .name) -}}
+{{- fail (printf "extender.managedResources: %q is no extended resource; want a name such as example.com/gpu, outside of kubernetes.io" .name) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
