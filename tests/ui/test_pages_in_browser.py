@@ -1,5 +1,6 @@
 """The pages of the demo's recorded cluster in a real browser."""
 
+import json
 import os
 import re
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import ROOT, OpenPage
+from tests.ui.conftest import ROOT, OpenPage, run_ui
 
 PAGES = {
     "cluster": "",
@@ -161,6 +162,48 @@ def read_colour(page: Page, column: int, row: int) -> list[int]:
         [column * CELL_WIDTH + 2, 20 + row * 70 + 2],
     )
     return colour
+
+
+def test_escape_closes_the_line_of_the_selected_node(open_page: OpenPage) -> None:
+    """The focus goes from the link of the line back to the map. A pointer selects a node without the focus."""
+    page = open_page()
+    wait_until_drawn(page)
+    page.locator("#cells").focus()
+    page.keyboard.press("Home")
+    page.locator("#selected a").focus()
+    page.keyboard.press("Escape")
+    expect(page.locator("#selected")).to_be_empty()
+    expect(page.locator("#cells")).to_be_focused()
+    page.locator("#find").focus()
+    page.locator("#cells").hover(position={"x": 5, "y": 25})
+    expect(page.locator("#selected")).to_contain_text("general-a1:")
+    page.keyboard.press("Escape")
+    expect(page.locator("#selected")).to_be_empty()
+
+
+def test_escape_closes_the_line_of_a_node_before_and_after(open_page: OpenPage) -> None:
+    page = open_page("what-if?drain=general-a1")
+    wait_until_drawn(page)
+    page.get_by_label("Map of the nodes after the changes").focus()
+    page.keyboard.press("Home")
+    page.locator("#selected a").focus()
+    page.keyboard.press("Escape")
+    expect(page.locator("#selected")).to_be_empty()
+    expect(page.get_by_label("Map of the nodes before the changes")).to_be_focused()
+
+
+@pytest.mark.parametrize("path", ["", "what-if?preempt=on"])
+def test_a_cluster_without_nodes_has_no_map(open_page: OpenPage, tmp_path: Path, path: str) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "a"}]}}
+    file = tmp_path / "pods.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod]}))
+    with run_ui("-f", str(file)) as address:
+        page = open_page(f"{address}{path}")
+        wait_until_drawn(page)
+        expect(page.locator("#map-help")).to_be_attached()
+        for part in ("#map-help", "#options", "#legend", "canvas"):
+            assert [each.is_visible() for each in page.locator(part).all()].count(True) == 0, part
+        page.close()
 
 
 def test_cells_have_the_colour_of_the_use_of_the_chosen_resource(open_page: OpenPage) -> None:

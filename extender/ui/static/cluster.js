@@ -2,8 +2,8 @@
 
 import { setStatus } from "./events.js";
 import {
-  drawCells, drawMark, formatPods, isMoveKey, layOut, makeHitTest, moveByKey, readColours, readJson, revealCell,
-  showControls, showLegend,
+  closeWithEscape, drawCells, drawMark, formatPods, isMoveKey, layOut, makeHitTest, moveByKey, readColours, readJson,
+  revealCell, showControls, showLegend,
 } from "./node_map.js";
 import { followChanges, replaceElement } from "./refresh.js";
 
@@ -160,6 +160,7 @@ function listen() {
   cells.addEventListener("pointermove", (event) => select(findNode(event)));
   cells.addEventListener("click", (event) => open(findNode(event)));
   cells.addEventListener("keydown", handleKey);
+  closeWithEscape(() => select(-1));
   options.addEventListener("input", () => {
     updateAddress();
     draw();
@@ -181,6 +182,7 @@ function update(page, newest) {
   if (pods) details.set(name, pods); // until they are read again
   current = cluster.nodes.indexOf(name);
   showChoices();
+  showControls(cluster.nodes.length);
   draw();
   showSelected(current);
   clearTimeout(timer);
@@ -202,7 +204,7 @@ async function start() {
   selected.replaceChildren();
   showChoices();
   find.value = new URLSearchParams(location.search).get("find") ?? "";
-  showControls();
+  showControls(cluster.nodes.length);
   draw();
   listen();
   if (isLive) followChanges(update, readCluster);

@@ -157,9 +157,17 @@ function makeSwatch(colour) {
   return swatch;
 }
 
-/** Show the controls of the map, which do nothing without JavaScript. */
-export function showControls() {
-  for (const name of ["options", "map-help"]) document.getElementById(name).hidden = false;
+/** Show the maps with their controls, which do nothing without JavaScript; hide both if there are no nodes. */
+export function showControls(nodeCount) {
+  const controls = ["options", "map-help", "legend"].map((name) => document.getElementById(name));
+  for (const element of [...controls, ...document.querySelectorAll(".map")]) element.hidden = nodeCount === 0;
+}
+
+/** Call `close` when the reader presses Escape, wherever the focus is: a pointer selects a node without it. */
+export function closeWithEscape(close) {
+  document.addEventListener("keydown", ({ key }) => {
+    if (key === "Escape") close();
+  });
 }
 
 export function showLegend(legend, colours, named) {

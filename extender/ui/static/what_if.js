@@ -2,8 +2,8 @@
 
 import "./copy.js";
 import {
-  ABSENT, drawCells, drawMark, formatPods, isMoveKey, layOut, makeHitTest, moveByKey, readColours, readJson, revealCell,
-  showControls, showLegend,
+  ABSENT, closeWithEscape, drawCells, drawMark, formatPods, isMoveKey, layOut, makeHitTest, moveByKey, readColours,
+  readJson, revealCell, showControls, showLegend,
 } from "./node_map.js";
 
 const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
@@ -66,8 +66,12 @@ function formatUse(use) {
 }
 
 function showSelected(node) {
+  const focused = selected.contains(document.activeElement);
   selected.replaceChildren();
-  if (node < 0) return;
+  if (node < 0) {
+    if (focused) getCanvas("before", "cells").focus({ preventScroll: true });
+    return;
+  }
   const link = document.createElement("a");
   link.href = `${PREFIX}/nodes/${encodeURIComponent(answer.nodes[node])}`;
   link.textContent = answer.nodes[node];
@@ -121,8 +125,9 @@ async function showMaps() {
   for (const name of answer.resources) addOption(resource, name, name);
   for (const key of Object.keys(answer.groups)) addOption(group, key, key);
   addOption(group, "", "nothing");
-  showControls();
+  showControls(answer.nodes.length);
   draw();
+  closeWithEscape(() => select(-1));
   for (const side of SIDES) {
     const cells = getCanvas(side, "cells");
     cells.addEventListener("pointermove", (event) => select(findNode(event)));
