@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -49,11 +50,14 @@ class ClusterAccess:
         list_problems: returns a line for each missing right and each lost watch; none while all is well.
         get_unreadable_kinds: returns the kinds that could not be read, such as `PersistentVolumeClaim`, with the
             reason.
+        get_stale_time: returns the time in UTC since when the oldest part of the data has not been current; None
+            while all watches run.
     """
 
     command_options: str = ""
     list_problems: Callable[[], Sequence[str]] = tuple
     get_unreadable_kinds: Callable[[], Mapping[str, str]] = dict
+    get_stale_time: Callable[[], datetime | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +163,10 @@ class PageSource:
     def list_problems(self) -> Sequence[str]:
         """Return a line for each right that is missing and each watch that is lost; none while all is well."""
         return self._access.list_problems()
+
+    def get_stale_time(self) -> datetime | None:
+        """Return the time of the oldest data while watches are lost; see `ClusterAccess`."""
+        return self._access.get_stale_time()
 
     def get_node_names(self) -> Mapping[str, str]:
         """Return the node name of each pod by key, `namespace/name`; an empty name for a pending pod."""

@@ -249,6 +249,7 @@ class Pages:
             "is_live": self._source.is_live,
             "made_at": datetime.now(UTC),
             "problems": self._source.list_problems(),
+            "stale_time": self._source.get_stale_time(),
         }
         html = self._environment.get_template(template).render(context)
         return Response(html, status, media_type="text/html", headers={"Cache-Control": "no-store"})

@@ -65,7 +65,8 @@ class SchedulerView:
     """The parts of a running scheduler that the pages read.
 
     `get_cache_age` returns the seconds since the last response of the API server for the kind that waited longest;
-    `list_problems` returns a line for each missing right and each lost watch.
+    `list_problems` returns a line for each missing right and each lost watch; `get_stale_time` the time of the oldest
+    data while watches are lost, else None.
     """
 
     queue: SchedulingQueue
@@ -73,6 +74,7 @@ class SchedulerView:
     get_cache_age: Callable[[], float]
     clock: Clock
     list_problems: Callable[[], Sequence[str]] = tuple
+    get_stale_time: Callable[[], datetime | None] = lambda: None
 
 
 def _split_queue(queue: SchedulingQueue) -> dict[str, list[QueuedPodInfo]]:
@@ -210,7 +212,12 @@ class SchedulerPages:
 
     def _encode(self, document: LiveDocument) -> bytes:
         """Return the event with a document, and with the problems, which are above all pages."""
-        values = {**msgspec.to_builtins(document), "problems": list(self._view.list_problems())}
+        problems, stale_time = list(self._view.list_problems()), self._view.get_stale_time()
+        values = {
+            **msgspec.to_builtins(document),
+            "problems": problems,
+            "staleTime": stale_time.isoformat() if stale_time else "",
+        }
         return msgspec.json.encode(make_value_visible(values))
 
     def close(self) -> None:

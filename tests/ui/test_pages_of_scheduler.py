@@ -140,7 +140,7 @@ def test_a_live_page_shows_a_watch_that_is_lost_meanwhile(open_page: OpenPage, s
     page.route("**/events/queue", lambda route: route.fulfill(body=event, content_type="text/event-stream"))
     page.goto(f"{scheduler.url}queue")
     expect(page.locator("#problems .warning")).to_have_text("the watch of pods is lost")
-    expect(page.locator("#problems")).to_have_role("status")
+    expect(page.locator("#problems")).to_have_role("alert")
 
 
 def test_a_paused_page_is_not_updated(open_page: OpenPage, scheduler: LiveScheduler) -> None:

@@ -27,6 +27,7 @@ from extender.ui.mounted_pages import HostCheckMiddleware, MountedPages, Respons
 from extender.ui.page_source import ClusterAccess, PageSource
 from extender.ui.pages import make_app
 from extender.ui.scheduler_pages import SchedulerPages, SchedulerView
+from extender.ui.waiting_view import format_utc
 from extender.ui.what_if.answers import WhatIfAnswers
 from extender.ui.what_if.question import CONFIG_FILE
 
@@ -90,8 +91,7 @@ def list_watch_problems(informers: Informers, clock: Clock) -> list[str]:
     lines = [f"not complete yet: {_name_kinds(unread)} are being read"] if unread else []
     for reflector in informers.reflectors.values():
         plural, error = _get_plural(reflector), reflector.last_error
-        is_not_served = reflector.is_optional and reflector.synced.is_set() and not reflector.counts.lists
-        if not error or is_not_served:
+        if not error or _is_not_served(reflector):
             continue
         failure = error.removeprefix(f"{plural}: ")
         if not reflector.synced.is_set():
@@ -102,10 +102,27 @@ def list_watch_problems(informers: Informers, clock: Clock) -> list[str]:
         else:
             lost.setdefault(_REQUEST.sub("", failure), []).append(reflector)
     for failure, reflectors in lost.items():
-        newest = max(reflectors, key=lambda reflector: reflector.last_contact or 0.0)
-        time, kinds = _format_last_contact(newest, clock), _name_kinds(reflectors)
+        oldest = min(reflectors, key=lambda reflector: reflector.last_contact or 0.0)
+        time, kinds = _format_last_contact(oldest, clock), _name_kinds(reflectors)
         lines.append(f"the watch of {kinds} is lost, shown as of {time}: {failure}")
     return lines
+
+
+def find_stale_time(informers: Informers, clock: Clock) -> datetime | None:
+    """Return the oldest last contact, in UTC, of the kinds whose watches are lost; None while there are none.
+
+    Kinds that have never been read have no age: they are missing.
+    """
+    contacts = [
+        _get_last_contact(reflector, clock)
+        for reflector in informers.reflectors.values()
+        if reflector.last_error and reflector.synced.is_set() and not _is_not_served(reflector)
+    ]
+    return min(contacts, default=None)
+
+
+def _is_not_served(reflector: Reflector[Any]) -> bool:
+    return reflector.is_optional and reflector.synced.is_set() and not reflector.counts.lists
 
 
 def list_unreadable_kinds(reflectors: Mapping[type[KubernetesObject], Reflector[Any]]) -> dict[str, str]:
@@ -142,17 +159,22 @@ def _name_kinds(reflectors: list[Reflector[Any]]) -> str:
     return f"{', '.join(plurals[:_MAX_NAMED_KINDS])} and {len(plurals) - _MAX_NAMED_KINDS} other kinds"
 
 
+def _get_last_contact(reflector: Reflector[Any], clock: Clock) -> datetime:
+    return datetime.fromtimestamp(clock.now(), UTC) - timedelta(seconds=reflector.compute_staleness(clock.monotonic()))
+
+
 def _format_last_contact(reflector: Reflector[Any], clock: Clock) -> str:
-    age = timedelta(seconds=reflector.compute_staleness(clock.monotonic()))
-    return f"{datetime.fromtimestamp(clock.now(), UTC) - age:%H:%M:%S} UTC"
+    """Return the time of the last contact, with the date if that was another day."""
+    time, now = _get_last_contact(reflector, clock), datetime.fromtimestamp(clock.now(), UTC)
+    return f"{time:%H:%M:%S} UTC" if time.date() == now.date() else format_utc(time)
 
 
 _SHARE_WITHOUT_DECISIONS: Final = 0.5
 """The share of the time in which pages may be read again, in a process that makes no decisions."""
 
 
-def make_scheduler_pages(scheduler: StandaloneScheduler, list_problems: Callable[[], Sequence[str]]) -> SchedulerPages:
-    """Return the pages Queue and Decisions of a scheduler, with the lines of *list_problems* above them."""
+def make_scheduler_pages(scheduler: StandaloneScheduler, source: PageSource) -> SchedulerPages:
+    """Return the pages Queue and Decisions of a scheduler, with the problems of *source* above them."""
     informers, context = scheduler.informers, scheduler.context
     plugin_timer = context.attempt_history.plugin_timer = PluginTimer()
     for runtime in scheduler.runtimes.values():
@@ -162,7 +184,8 @@ def make_scheduler_pages(scheduler: StandaloneScheduler, list_problems: Callable
         return max(map(informers.get_seconds_since_contact, informers.reflectors))
 
     history, clock = context.attempt_history, context.clock
-    return SchedulerPages(SchedulerView(scheduler.queue, history, get_cache_age, clock, list_problems))
+    view = SchedulerView(scheduler.queue, history, get_cache_age, clock, source.list_problems, source.get_stale_time)
+    return SchedulerPages(view)
 
 
 def make_live_pages(
@@ -182,7 +205,7 @@ def make_live_pages(
         scheduler: the scheduler of this process; None without one.
         delays_decisions: whether the process schedules pods or answers the verbs.
     """
-    scheduler_pages = None if scheduler is None else make_scheduler_pages(scheduler, source.list_problems)
+    scheduler_pages = None if scheduler is None else make_scheduler_pages(scheduler, source)
     answers = make_answers(source, get_setup, other_scheduler_names, delays_decisions=delays_decisions)
     changes = ChangeFeed(source, MAX_SHARE if delays_decisions else _SHARE_WITHOUT_DECISIONS)
 
@@ -200,6 +223,7 @@ def make_access(informers: Informers, clock: Clock, command_options: str = "") -
         command_options,
         list_problems=lambda: list_watch_problems(informers, clock),
         get_unreadable_kinds=lambda: list_unreadable_kinds(informers.reflectors),
+        get_stale_time=lambda: find_stale_time(informers, clock),
     )
 
 

@@ -7,10 +7,14 @@ const SILENT_MILLISECONDS = 30_000; // the server sends something every ten seco
 const connection = document.getElementById("connection");
 const button = document.getElementById("pause");
 
+/** Since when the oldest data of a page is not current, in milliseconds since 1970; Infinity while all of it is. */
+const getStaleTime = (page) => Date.parse(page.querySelector("[data-made-at]")?.dataset.staleTime ?? "") || Infinity;
+
 /** When the server made a page, in milliseconds since 1970; now if the page does not say it. */
 const getMadeAt = (page) => Date.parse(page.querySelector("[data-made-at]")?.dataset.madeAt ?? "") || Date.now();
 
 let lastCurrent = getMadeAt(document); // when the page last showed the newest state
+let staleTime = getStaleTime(document); // when watches of the server were lost, and the data was last current
 let clockError = Date.now() - lastCurrent; // of the browser, whose clock may be wrong by hours
 let failure = ""; // why the page does not show what it receives
 let paused = false;
@@ -20,9 +24,15 @@ export const getTime = () => Date.now() - clockError;
 
 export const isPaused = () => paused;
 
-/** Set the clock by a page that the server has made now. */
+/** Set the clock and the age of the data by a page that the server has made now. */
 export function setClock(page) {
   clockError = Date.now() - getMadeAt(page);
+  staleTime = getStaleTime(page);
+}
+
+/** Set since when the data is not current; an empty text while it is. */
+export function setStaleTime(text) {
+  staleTime = Date.parse(text) || Infinity;
 }
 
 /** Remember that the page shows the state at `time`. */
@@ -30,9 +40,9 @@ export function setCurrent(time) {
   lastCurrent = time;
 }
 
-/** When the page last showed the newest state, with the date if that was another day. */
+/** When the page last showed the newest data, with the date if that was another day. */
 export function formatLastCurrent() {
-  const [last, now] = [lastCurrent, getTime()].map((time) => new Date(time).toISOString());
+  const [last, now] = [Math.min(lastCurrent, staleTime), getTime()].map((time) => new Date(time).toISOString());
   const time = `${last.slice(11, 19)} UTC`;
   return last.slice(0, 10) === now.slice(0, 10) ? time : `${last.slice(0, 10)} ${time}`;
 }
@@ -65,7 +75,9 @@ export function followEvents(name, receive) {
   const showNotLive = () => setStatus(`Not live, as of ${formatLastCurrent()}. Connecting again.`, true);
   showLive = () => {
     if (events?.readyState !== EventSource.OPEN) return;
-    setStatus(failure || (paused ? "Paused." : "Live."), Boolean(failure));
+    if (failure || paused) setStatus(failure || "Paused.", Boolean(failure));
+    else if (staleTime === Infinity) setStatus("Live.");
+    else setStatus(`Not live: some of the data is as of ${formatLastCurrent()}.`, true);
   };
 
   function connect() {

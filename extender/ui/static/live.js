@@ -1,6 +1,6 @@
 // The pages Queue and Decisions: replaces their texts, rows and lines when the server sends a new document.
 
-import { followEvents, setCurrent } from "./events.js";
+import { followEvents, setCurrent, setStaleTime } from "./events.js";
 
 const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
 
@@ -67,7 +67,8 @@ function showProblems(lines) {
   if (!problems.isEqualNode(newest)) problems.replaceChildren(...newest.childNodes);
 }
 
-function show({ texts, rows, lines, problems }) {
+function show({ texts, rows, lines, problems, staleTime }) {
+  setStaleTime(staleTime);
   showProblems(problems);
   for (const element of document.querySelectorAll("[data-text]")) element.textContent = texts[element.dataset.text];
   for (const element of document.querySelectorAll("[data-rows]")) fillTable(element, rows[element.dataset.rows]);

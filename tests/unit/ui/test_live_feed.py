@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from itertools import chain, repeat
 
 import pytest
@@ -279,6 +280,15 @@ def test_the_time_of_the_pages_counts_for_the_feed(monkeypatch: pytest.MonkeyPat
 def test_a_page_that_does_not_follow_the_cluster_has_its_time(path: str) -> None:
     text = Cluster().client.get(path).text
     assert re.search(r"As of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. Reload the page for the current state\.", text)
+
+
+@pytest.mark.parametrize("path", ["/ui/pods/default/large", "/ui/nodes/n1"])
+def test_a_page_is_not_current_while_a_watch_is_lost(path: str) -> None:
+    cluster = Cluster()
+    cluster.source.get_stale_time = lambda: datetime(2026, 1, 2, 3, 4, 5, 600, tzinfo=UTC)
+    text = cluster.client.get(path).text
+    assert "Not current: some of the data is as of 2026-01-02 03:04:05 UTC." in text
+    assert ("As of" in text, "Reload the page" in text) == (False, False)
 
 
 def test_a_page_of_waiting_pods_is_made_once_for_all_readers() -> None:

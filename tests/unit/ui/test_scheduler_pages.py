@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from datetime import UTC, datetime
 
 import msgspec
 import pytest
@@ -33,7 +34,9 @@ class Harness(SchedulerHarness):
         self.run()
         self.create(make_pod("next"))
         history, problems = self.context.attempt_history, ["a lost <watch>"]
-        view = SchedulerView(self.queue, history, lambda: 0.0, self.clock, lambda: problems)
+        view = SchedulerView(
+            self.queue, history, lambda: 0.0, self.clock, lambda: problems, lambda: datetime(2026, 1, 2, 3, tzinfo=UTC)
+        )
         self.pages = SchedulerPages(view)
         profiles = self.context.profiles
         source = PageSource("a", self.cache, lambda: profiles, wiring.make_runtime, lambda: 0.0)
@@ -82,7 +85,8 @@ def test_a_stream_has_the_problems_of_the_watches(name: str) -> None:
     """Otherwise a page that is open would seem to show the present state while a watch is lost."""
     pages = Harness().pages
     event = read_event(pages, getattr(pages, name))
-    assert msgspec.json.decode(event.removeprefix(b"data: "))["problems"] == ["a lost <watch>"]
+    document = msgspec.json.decode(event.removeprefix(b"data: "))
+    assert (document["problems"], document["staleTime"]) == (["a lost <watch>"], "2026-01-02T03:00:00+00:00")
 
 
 def test_markup_and_unprintable_characters_in_a_stream_are_text() -> None:

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TypeVar
 
 import pytest
 from starlette.testclient import TestClient
@@ -16,6 +18,7 @@ from extender.app.live_cluster import LiveCluster
 from extender.app.options import ServeOptions
 from extender.app.pages import ui_pages
 from extender.app.pages.ui_pages import (
+    find_stale_time,
     list_unreadable_kinds,
     list_watch_problems,
     make_answers,
@@ -158,6 +161,7 @@ def test_a_process_that_also_schedules_has_the_pages_of_its_scheduler() -> None:
     assert make_client(authenticated=True).get("/ui/queue").status_code == 404
 
 
+T = TypeVar("T")
 FORBIDDEN = 'persistentvolumeclaims is forbidden: User "me" cannot list resource'
 
 
@@ -174,7 +178,16 @@ class StoppedClock:
 def inspect(change: Callable[[Informers], None]) -> tuple[list[str], dict[str, str]]:
     """Return the lines and the unreadable kinds, if *change* is made when all kinds were read ten seconds ago."""
 
-    async def main() -> tuple[list[str], dict[str, str]]:
+    def read(informers: Informers, clock: StoppedClock) -> tuple[list[str], dict[str, str]]:
+        return list_watch_problems(informers, clock), list_unreadable_kinds(informers.reflectors)
+
+    return read_after(change, read)
+
+
+def read_after(change: Callable[[Informers], None], read: Callable[[Informers, StoppedClock], T]) -> T:
+    """Return what *read* returns, if *change* is made when all kinds were read ten seconds ago."""
+
+    async def main() -> T:
         clock = StoppedClock()
         setup = build_setup(gates=FeatureGates({"GenericWorkload": True}))
         cluster = LiveCluster(setup, CredentialSource(), clock, observe=lambda _: None)
@@ -184,7 +197,7 @@ def inspect(change: Callable[[Informers], None]) -> tuple[list[str], dict[str, s
             reflector.counts.lists, reflector.last_contact = 1, 90.0
         change(informers)
         await cluster.close()
-        return list_watch_problems(informers, clock), list_unreadable_kinds(informers.reflectors)
+        return read(informers, clock)
 
     return asyncio.run(main())
 
@@ -248,6 +261,39 @@ def test_a_lost_server_is_one_line_for_all_kinds(request_text: str, problem: str
         f"shown as of 12:00:20 UTC: {problem}"
     )
     assert unreadable == {}
+
+
+def lose_two_watches(informers: Informers) -> None:
+    """The watch of pods was lost 20 seconds before the present, and that of claims 90 seconds."""
+    for kind, contact in ((Pod, 80.0), (PersistentVolumeClaim, 10.0)):
+        reflector = informers.reflectors[kind]
+        reflector.last_error = f"{reflector.list_watch.endpoint.plural}: cannot connect"
+        reflector.last_contact = contact
+
+
+def test_kinds_that_were_lost_one_after_the_other_have_the_time_of_the_oldest() -> None:
+    (line,), _ = inspect(lose_two_watches)
+    assert line == "the watch of pods, persistentvolumeclaims is lost, shown as of 11:59:00 UTC: cannot connect"
+    assert read_after(lose_two_watches, find_stale_time) == datetime(1970, 1, 1, 11, 59, tzinfo=UTC)
+
+
+def test_a_watch_that_was_lost_on_another_day_has_the_date() -> None:
+    def change(informers: Informers) -> None:
+        reflector = informers.reflectors[Pod]
+        reflector.last_error, reflector.last_contact = "pods: cannot connect", 100.0 - 13 * 3600
+
+    (line,), _ = inspect(change)
+    assert line == "the watch of pods is lost, shown as of 1969-12-31 23:00:30 UTC: cannot connect"
+
+
+def test_kinds_that_are_missing_do_not_make_the_data_old() -> None:
+    def change(informers: Informers) -> None:
+        unread, unserved = informers.reflectors[PersistentVolumeClaim], informers.reflectors[PodGroup]
+        unread.synced.clear()
+        unread.last_error = "persistentvolumeclaims: may not list"
+        unserved.is_optional, unserved.counts.lists, unserved.last_error = True, 0, "podgroups: not found"
+
+    assert read_after(change, find_stale_time) is None
 
 
 def test_a_kind_that_the_server_does_not_serve_is_no_problem() -> None:
