@@ -39,7 +39,6 @@ from extender.planning.what_if import WhatIfRunner
 from extender.planning.what_if_report import format_what_if, make_what_if_values
 
 _MAX_RESOURCES = 12
-_MANIFEST = "manifest"
 _MAX_ATTEMPTS = 20_000
 """The maximum number of scheduling cycles of a search for a plan, a fifth of that of the command line."""
 
@@ -113,7 +112,7 @@ def answer_what_if(loaded: LoadedCluster, flags: ScenarioFlags, manifest: str, *
     runner = loaded.runner
     if manifest:
         cluster = loaded.make_changeable_copy()
-        templates = select_pods([_parse(manifest)], cluster)
+        templates = select_pods([_parse(manifest, "pods")], cluster)
         scenario = replace(scenario, pods=copy_new_pods(templates, flags.replicas))
         runner = WhatIfRunner(cluster.cache, loaded.profiles, loaded.runtime)
     if replace(scenario, preempt=False) == Scenario():
@@ -139,7 +138,7 @@ def answer_fits(loaded: LoadedCluster, manifest: str, like: str, namespace: str,
     if manifest:
         cluster = loaded.make_changeable_copy()
         cache = cluster.cache
-        pods = [entry.pod for entry in group_replicated_pods(select_pods([_parse(manifest)], cluster))]
+        pods = [entry.pod for entry in group_replicated_pods(select_pods([_parse(manifest, "manifest")], cluster))]
     else:
         _ = loaded.runner  # nominates pending pods
         cache, pods = loaded.cluster.cache, loaded.find_pods(like, namespace)[:1]
@@ -157,8 +156,9 @@ def _count(loaded: LoadedCluster, cache: Cache, pods: Sequence[Pod], limit: int)
     ]
 
 
-def _parse(manifest: str) -> Recording:
-    return parse_recording(manifest.encode(), _MANIFEST, checks_manifests=True)
+def _parse(manifest: str, argument: str) -> Recording:
+    """Return the objects in the text of an *argument*, which errors name."""
+    return parse_recording(manifest.encode(), argument, checks_manifests=True)
 
 
 def answer_rebalance(loaded: LoadedCluster, pod: str, namespace: str, *, question: str, full: bool) -> str:

@@ -15,6 +15,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import ToolAnnotations
 from pydantic import Field, ValidationError
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from extender import __version__
@@ -98,7 +99,9 @@ class _Tool(Tool):
 
 
 def make_http_app(server: MCPServer, hosts: list[str]) -> ASGIApp:
-    """Return the application for HTTP: stateless, JSON responses, limited requests.
+    """Return the application for HTTP: stateless, JSON responses, limited requests. Only POST is allowed.
+
+    Without sessions, the stream that the library opens for GET never has a message and never ends.
 
     *hosts* are the accepted values of the header Host; others are refused, as are all pages of other origins.
     """
@@ -110,6 +113,9 @@ def make_http_app(server: MCPServer, hosts: list[str]) -> ASGIApp:
         max_request_body_size=MAX_REQUEST_BYTES,
         transport_security=security,
     )
+    for route in app.routes:
+        if isinstance(route, Route) and route.path == HTTP_PATH:
+            route.methods = {"POST"}
     return DisconnectMiddleware(app)
 
 

@@ -132,6 +132,13 @@ def test_http_refuses_other_hosts_other_origins_and_large_requests(http_url: str
         assert client.post(http_url, json=INITIALIZE).status_code == 200
 
 
+def test_http_refuses_the_endless_stream_of_get(http_url: str) -> None:
+    with httpx2.Client(headers=HEADERS, trust_env=False) as client:
+        for method in ("GET", "DELETE", "PUT"):
+            response = client.request(method, http_url)
+            assert (response.status_code, response.headers["Allow"]) == (405, "POST")
+
+
 def test_a_missing_file_is_an_error_before_the_first_question(extender: Run) -> None:
     status, _, err = extender("mcp", "-f", "missing.json")
     assert (status, err.splitlines()) == (

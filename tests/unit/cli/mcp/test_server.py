@@ -105,6 +105,7 @@ INVALID_CALLS = {
     "an unknown node": ("what_if", {"drain": ["n9"]}, "--drain n9: there is no such node"),
     "a scale without a number": ("what_if", {"scale": ["deployment/web"]}, "--scale"),
     "a manifest that is not YAML": ("fits", {"manifest": "{"}, "manifest"),
+    "pods that are no object": ("what_if", {"pods": "7"}, "pods: line 1: is a number; want a Kubernetes object"),
     "a manifest without a pod": ("fits", {"manifest": "{apiVersion: v1, kind: Namespace, metadata: {name: x}}"}, "pod"),
     "a page that does not exist": ("why_waiting", {"page": 0}, "page: Input should be greater than or equal to 1"),
     "an unknown plan": ("rebalance_plan", {"question": "all"}, "question: Input should be 'for', 'empty' or 'fix'"),
