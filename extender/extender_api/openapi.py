@@ -72,6 +72,21 @@ _DECISION_FAILED: Final[Schema] = {
 }
 
 
+def make_explain_operation() -> Schema:
+    """Return the operation of `/explain`."""
+    description = "The last decisions about a pod, per node and plugin; JSON if the Accept header has it."
+    content = {**PLAIN_TEXT_CONTENT, "application/json": {"schema": {"type": "object"}}}
+    parameter: Schema = {"in": "path", "required": True, "schema": {"type": "string"}}
+    return {
+        "parameters": [{"name": name, **parameter} for name in ("namespace", "pod")],
+        "responses": {
+            "200": {"description": description, "content": content},
+            "400": {"description": "The path is invalid.", "content": PLAIN_TEXT_CONTENT},
+            "404": {"description": "There are no decisions about the pod.", "content": PLAIN_TEXT_CONTENT},
+        },
+    }
+
+
 def add_verb_operations(document: Schema, paths: Mapping[str, str]) -> None:
     """Add the operations of the verbs in *paths* (path by verb name), and their schemas, to an OpenAPI *document*."""
     schemas: Schema = {}

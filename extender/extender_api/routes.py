@@ -18,7 +18,7 @@ from extender.extender_api.bind import BindVerb
 from extender.extender_api.body_reader import WHOLE_NODES_PATTERN, WHOLE_PODS_PATTERN, BodyReader
 from extender.extender_api.endpoint import Decoder, VerbEndpoint
 from extender.extender_api.limiter import RequestLimiter
-from extender.extender_api.openapi import add_verb_operations
+from extender.extender_api.openapi import add_verb_operations, make_explain_operation
 from extender.extender_api.payloads import DecodeCaches, decode_args, decode_binding_args, decode_preemption_args
 from extender.extender_api.verbs import Verbs
 from extender.metrics.verb_metrics import VerbMetrics
@@ -120,12 +120,12 @@ def new_app(service: ExtenderService) -> FastAPI:
 
     app.add_api_route("/metrics", metrics, openapi_extra=openapi, response_class=PlainTextResponse)
     if service.explain is not None:
-        openapi = make_text_operation(
-            "The last decisions about a pod, per node and plugin; JSON if the Accept header has it."
-        )
-        openapi["responses"]["404"] = {"description": "There are no decisions about the pod."}
         app.add_api_route(
-            EXPLAIN_PATH, make_explain_handler(service.explain), openapi_extra=openapi, response_class=PlainTextResponse
+            EXPLAIN_PATH,
+            make_explain_handler(service.explain),
+            name="explain",
+            openapi_extra=make_explain_operation(),
+            response_class=PlainTextResponse,
         )
     _add_verbs_to_openapi(app, service)
     return app

@@ -16,6 +16,8 @@ import msgspec
 from fastapi import FastAPI, Request, Response
 from starlette.responses import PlainTextResponse, StreamingResponse
 
+from extender.basics.input_limits import shorten
+from extender.basics.visible_text import make_visible
 from extender.event_loop.cooperative_iteration import iterate_in_turns, join_in_turns
 from extender.serving.auth_middleware import make_failure_status
 from extender.serving.error_handlers import EXCEPTION_HANDLERS, make_text_response
@@ -190,14 +192,16 @@ def _make_zpage_handler(
     return handle
 
 
-def make_explain_handler(explain: ExplainPod) -> Callable[[Request, str, str], Awaitable[Response]]:
+def make_explain_handler(explain: ExplainPod) -> Handler:
     """Return the handler of `/explain`."""
 
-    async def handle(request: Request, namespace: str, pod: str) -> Response:
+    async def handle(request: Request) -> Response:
         as_json = "application/json" in request.headers.get("accept", "")
+        namespace, pod = request.path_params["namespace"], request.path_params["pod"]
         explanation = explain(namespace, pod, as_json)
         if explanation is None:
-            return make_text_response(f"pod {namespace}/{pod} is unknown, or belongs to another scheduler", 404)
+            name = make_visible(shorten(f"{namespace}/{pod}"))
+            return make_text_response(f"pod {name} is unknown, or belongs to another scheduler", 404)
         return Response(explanation, media_type="application/json" if as_json else "text/plain; charset=utf-8")
 
     return handle

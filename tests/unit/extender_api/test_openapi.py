@@ -36,10 +36,16 @@ SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 EXCLUDED_CHECK = "positive_data_acceptance"
 
 
+def explain_short_names(_namespace: str, pod: str, as_json: bool) -> str | None:
+    """Return an explanation of a pod whose name has one character."""
+    return None if len(pod) > 1 else "{}" if as_json else "a decision"
+
+
 @pytest.mark.slow
 def test_requests_generated_from_the_openapi_document_pass(tmp_path: Path) -> None:
     """Valid and invalid requests have the statuses, content types and bodies of the document."""
-    with serve_in_thread(new_app(make_service(bind_verb=make_bind_verb(FakeApiServer())[0]))) as port:
+    service = make_service(bind_verb=make_bind_verb(FakeApiServer())[0], explain=explain_short_names)
+    with serve_in_thread(new_app(service)) as port:
         command: list[str | Path] = [
             SCHEMATHESIS,
             "run",
@@ -52,7 +58,7 @@ def test_requests_generated_from_the_openapi_document_pass(tmp_path: Path) -> No
             [*command, *bounds], capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False
         )
     assert found.returncode == 0, found.stdout[-4000:]
-    assert "Tested: 8" in found.stdout
+    assert "Tested: 9" in found.stdout
 
 
 POD: dict[str, Any] = {"metadata": {"name": "web"}}
@@ -90,3 +96,12 @@ def test_a_response_has_all_fields_of_its_type_and_no_others() -> None:
     assert schemas["BindingArgs"]["properties"]["PodUID"] == {"type": "string", "minLength": 1}
     assert document["paths"]["/bind"]["post"]["summary"].endswith(".")
     assert ("500" in document["paths"]["/bind"]["post"]["responses"]) is False
+
+
+def test_the_document_has_all_answers_of_explain_and_no_others() -> None:
+    document = new_app(make_service(explain=explain_short_names)).openapi()
+    operation = document["paths"]["/explain/{namespace}/{pod}"]["get"]
+    assert [parameter["name"] for parameter in operation["parameters"]] == ["namespace", "pod"]
+    contents = {status: list(response["content"]) for status, response in operation["responses"].items()}
+    assert contents == {"200": ["text/plain", "application/json"], "400": ["text/plain"], "404": ["text/plain"]}
+    assert "HTTPValidationError" not in document["components"]["schemas"]

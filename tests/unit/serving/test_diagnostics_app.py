@@ -121,6 +121,12 @@ def test_an_unknown_pod_is_not_found(caller: TestClient) -> None:
     assert answer.text == "pod shop/nope is unknown, or belongs to another scheduler\n"
 
 
+def test_the_name_of_an_unknown_pod_is_shown_without_control_characters(caller: TestClient) -> None:
+    answer = caller.get("/explain/shop/%1b%5b31m")
+    text = r"pod shop/\x1b[31m is unknown, or belongs to another scheduler"
+    assert (answer.status_code, answer.text) == (404, f"{text}\n")
+
+
 def test_an_explanation_is_available_as_json(caller: TestClient) -> None:
     answer = caller.get("/explain/shop/web", headers={"accept": "application/json"})
     assert (answer.text, answer.headers["content-type"]) == ("shop/web/True", "application/json")
