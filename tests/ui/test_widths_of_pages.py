@@ -1,6 +1,8 @@
 """What fits into the width of a page, in a real browser."""
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,61 @@ def test_the_use_of_a_resource_is_seen_on_a_narrow_page(open_page: OpenPage) -> 
         box = page.locator(".use").first.bounding_box()
         assert box is not None
         assert box["x"] + box["width"] <= 344
+
+
+FIND_WIDE_LINKS = """(region) => [...region.querySelectorAll("th a")]
+    .filter((link) => link.getBoundingClientRect().right > link.closest("th").getBoundingClientRect().right)
+    .map((link) => link.textContent)"""
+
+RECORD_TITLES = """
+    window.titles = [];
+    const fillText = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+        if (x === 0) window.titles.push([text, this.measureText(text).width]);
+        return fillText.call(this, text, x, y);
+    };
+"""
+
+
+@pytest.fixture(scope="module")
+def long_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Two nodes with the longest possible names and labels, and a pod that fits on one of them."""
+    items: list[dict[str, object]] = [make_pod("small", cpu="2")]
+    for cpu in ("1", "4", "8"):
+        meta = {"name": cpu.rjust(253, "n"), "labels": {"topology.kubernetes.io/zone": "z" * 63}}
+        status = {"allocatable": {"cpu": cpu, "pods": "5", f"{'example.' * 30}com/{'r' * 63}": "1"}}
+        items.append({"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status})
+    file = tmp_path_factory.mktemp("long") / "long.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    with run_ui("-f", str(file)) as address:
+        yield address
+
+
+@pytest.mark.parametrize("width", [320, 1200])
+@pytest.mark.parametrize("name", ["Scores", "Every plugin on every node"])
+def test_the_longest_name_of_a_node_stays_in_its_cell(
+    open_page: OpenPage, long_url: str, name: str, width: int
+) -> None:
+    page = open_page(f"{long_url}pods/default/small", viewport={"width": width, "height": 800})
+    region = page.get_by_role("region", name=name)
+    assert region.locator("th a").count() >= 2
+    assert region.evaluate(FIND_WIDE_LINKS) == []
+    cells = region.locator("th:has(a)").evaluate_all("(cells) => cells.map((cell) => cell.clientWidth)")
+    assert max(cells) <= width
+
+
+def test_the_longest_name_of_a_resource_leaves_room_beside_its_list(open_page: OpenPage, long_url: str) -> None:
+    page = open_page(long_url)
+    wait_until_drawn(page)
+    boxes = [page.get_by_label(label).bounding_box() for label in ("Colour by", "Group by", "Find nodes")]
+    assert len({round(box["y"] + box["height"] / 2) // 10 for box in boxes if box}) == 1
+
+
+def test_the_title_of_a_block_has_its_number_of_nodes_on_a_narrow_page(open_page: OpenPage, long_url: str) -> None:
+    page = open_page("", viewport={"width": 320, "height": 800})
+    page.add_init_script(RECORD_TITLES)
+    page.goto(long_url)
+    wait_until_drawn(page)
+    title, width = page.evaluate("window.titles.at(-1)")
+    assert re.fullmatch(r"z+\.\.\. \(3\)", title)
+    assert width <= 288

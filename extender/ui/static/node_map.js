@@ -185,13 +185,18 @@ export function showLegend(legend, colours, named) {
 
 const chooseColour = (step, colours) => (step < 0 ? colours.none : colours.steps[step]);
 
+/** A text, or its beginning if it is wider than `width`. */
+function shorten(context, text, width) {
+  let shown = text;
+  while (shown.length > 4 && context.measureText(shown).width > width) shown = `${shown.slice(0, -4)}...`;
+  return shown;
+}
+
 function drawName(context, layout, node, { names, use, cordoned }, background) {
   const width = layout.cellWidth - 14;
   context.fillStyle = chooseTextColour(background);
   const text = `${use[node] < 0 ? "none" : `${Math.round(use[node] / 10)}%`}${cordoned[node] ? ", cordoned" : ""}`;
-  let name = names[node];
-  while (name.length > 4 && context.measureText(name).width > width) name = `${name.slice(0, -4)}...`;
-  context.fillText(name, layout.x[node] + 6, layout.y[node] + 16);
+  context.fillText(shorten(context, names[node], width), layout.x[node] + 6, layout.y[node] + 16);
   context.fillText(text, layout.x[node] + 6, layout.y[node] + 31);
 }
 
@@ -203,7 +208,10 @@ export function drawCells(canvas, layout, state, colours) {
   const [width, height] = [layout.cellWidth - gap, layout.cellHeight - gap];
   context.font = "13px system-ui, sans-serif";
   context.fillStyle = colours.text;
-  for (const block of layout.blocks) context.fillText(`${block.title} (${block.count})`, 0, block.top + 14);
+  for (const { title, count, top } of layout.blocks) {
+    const end = ` (${count})`;
+    context.fillText(shorten(context, title, layout.width - context.measureText(end).width) + end, 0, top + 14);
+  }
   context.font = "12px system-ui, sans-serif";
   // One colour at a time: changes of the colour cost more than the cells.
   for (let step = -1; step <= 5; step += 1) {
