@@ -43,7 +43,7 @@ _MAX_ATTEMPTS = 20_000
 """The maximum number of scheduling cycles of a search for a plan, a fifth of that of the command line."""
 
 MAX_SECONDS: Final = 30.0
-"""Limit of the time of a question about a change or about copies of a pod; other questions wait for its answer."""
+"""Limit of the time of a question about a change, copies of a pod or a plan; other questions wait for its answer."""
 
 
 class TimeLimitError(Exception):
@@ -51,7 +51,7 @@ class TimeLimitError(Exception):
 
 
 def _make_time_check(loaded: LoadedCluster) -> Callable[..., None]:
-    """Return a function that is called after each pod. It raises `TimeLimitError` `MAX_SECONDS` after this call.
+    """Return a function for each pod or attempt. It raises `TimeLimitError` `MAX_SECONDS` after this call.
 
     It also raises an exception if the client has cancelled the question.
     """
@@ -167,23 +167,20 @@ def answer_rebalance(loaded: LoadedCluster, pod: str, namespace: str, *, questio
     Raises:
         InputError: there is no such pod, or it has a node.
         QuestionError: the question `for` has no pod.
+        TimeLimitError: the question takes too long.
     """
     if question == "for" and not pod:
         raise QuestionError('the question "for" needs a pod; name it in pod')
     cluster = loaded.copy_cluster()
-    simulator = MoveSimulator(cluster.cache, loaded.profiles, loaded.runtime)
+    simulator = MoveSimulator(cluster.cache, loaded.profiles, loaded.runtime, on_attempt=_make_time_check(loaded))
     limits = SearchLimits(max_attempts=_MAX_ATTEMPTS)
-
-    def progress(*_: int) -> None:
-        loaded.check_cancelled()
-
     plan: RebalancePlan
     if question == "for":
-        plan = make_room(simulator, find_target_pods(PodSelection((pod,), namespace), cluster), limits, progress)
+        plan = make_room(simulator, find_target_pods(PodSelection((pod,), namespace), cluster), limits)
     elif question == "empty":
-        plan = empty_nodes(simulator, limits=limits, progress=progress)
+        plan = empty_nodes(simulator, limits=limits)
     else:
-        plan = fix_violations(simulator, limits, progress)
+        plan = fix_violations(simulator, limits)
     note = _make_budget_note(loaded)
     if full:
         return note + dump_yaml(make_answer(AnswerKind.REBALANCE, make_rebalance_values(plan)))

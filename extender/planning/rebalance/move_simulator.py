@@ -66,6 +66,8 @@ class MoveSimulator:
     Args:
         cache: the cluster. Only the simulator writes it from now on.
         seed: the random seed for the selection among nodes with equal scores.
+        on_attempt: called before each scheduling cycle and filter run. It may raise, to end a search that takes too
+            long; the cache then keeps the changes made so far.
 
     Attributes:
         cache: the cluster.
@@ -73,8 +75,15 @@ class MoveSimulator:
         attempts: the number of scheduling cycles and filter runs so far.
     """
 
-    def __init__(self, cache: Cache, profiles: Mapping[str, Profile], runtime: PluginRuntime, seed: int = 0) -> None:
-        self.cache, self._runtime, self._seed = cache, runtime, seed
+    def __init__(
+        self,
+        cache: Cache,
+        profiles: Mapping[str, Profile],
+        runtime: PluginRuntime,
+        seed: int = 0,
+        on_attempt: Callable[[], None] | None = None,
+    ) -> None:
+        self.cache, self._runtime, self._seed, self._on_attempt = cache, runtime, seed, on_attempt
         self._profiles = {name: replace(profile, post_filter_plugins=()) for name, profile in profiles.items()}
         for profile in self._profiles.values():
             nominate_pending_pods(cache, profile, runtime)
@@ -136,8 +145,13 @@ class MoveSimulator:
         rejection = placer.run_pre_enqueue(pod)
         return rejection.message if rejection is not None else self.check_all_nodes(pod).format_message()
 
-    def _run_filters(self, pod: Pod, nodes: frozenset[str] | None) -> Diagnosis:
+    def _begin_attempt(self) -> None:
         self.attempts += 1
+        if self._on_attempt is not None:
+            self._on_attempt()
+
+    def _run_filters(self, pod: Pod, nodes: frozenset[str] | None) -> Diagnosis:
+        self._begin_attempt()
         profile, pod_info = self._profiles[pod.spec.scheduler_name], self.cache.make_pod_info(pod)
         with self.cache.read() as snapshot:
             return find_nodes_that_pass_filters(
@@ -282,7 +296,7 @@ class MoveSimulator:
 
     def _place(self, pod: Pod, placer: PodPlacer) -> tuple[Attempt, tuple[str, ...]]:
         """Place *pod*; return the attempt and the nodes with the best score."""
-        self.attempts += 1
+        self._begin_attempt()
         rejected = placer.run_pre_enqueue(pod)
         if rejected is not None:
             return rejected, ()

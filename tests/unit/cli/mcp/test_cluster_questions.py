@@ -133,6 +133,15 @@ def test_a_cancelled_change_and_a_cancelled_count_end(loaded: LoadedCluster) -> 
 
 
 @pytest.mark.parametrize("question", ["for", "empty", "fix"])
+def test_a_search_for_a_plan_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch, question: str) -> None:
+    """The search for violations of 30,000 pods took minutes before the first move, and other questions waited."""
+    loaded = load(node("n1", "4"), node("n2", "4"), pod("a", "3", on="n1"), pod("b", "1", on="n2"), pod("big", "4"))
+    monkeypatch.setattr(cluster_questions, "MAX_SECONDS", 0.0)
+    with pytest.raises(TimeLimitError, match="the question takes more than 0 s; ask for less at once"):
+        answer_rebalance(loaded, "big", "", question=question, full=False)
+
+
+@pytest.mark.parametrize("question", ["for", "empty", "fix"])
 def test_a_cancelled_search_for_a_plan_ends(question: str) -> None:
     taint = {"key": "broken", "value": "", "effect": "NoSchedule"}
     pods = pod("a", "3", on="n1"), pod("b", "1", on="n2"), pod("big", "4")

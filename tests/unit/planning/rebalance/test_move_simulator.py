@@ -159,3 +159,14 @@ def test_only_daemon_mirror_and_terminating_pods_stay_with_their_node() -> None:
     )
     staying = {entry.pod.metadata.name for entry in cache.assigned_pods.values() if stays_with_node(entry)}
     assert staying == {"t", "m", "d"}
+
+
+def test_each_attempt_is_announced_before_it_begins() -> None:
+    calls: list[str] = []
+    cache = make_cache(node("n1", "2"), node("n2", "2"), pod("a", "1", on="n1"))
+    simulator = MoveSimulator(cache, SETUP.profiles, wiring.make_runtime(), on_attempt=lambda: calls.append("attempt"))
+    move = evict(simulator, "default/a")
+    assert isinstance(move, Move)
+    assert calls == ["attempt"]
+    simulator.check_node(move.pod.pod, "n1")
+    assert calls == ["attempt"] * simulator.attempts == ["attempt"] * 2
