@@ -22,6 +22,9 @@ STREAM_SECONDS: Final = 600.0
 HEARTBEAT_SECONDS: Final = 10.0
 """The longest silence of a stream. A browser does not notice that its connection is gone while it only reads."""
 
+_HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""Proxies such as nginx and ingress-nginx else keep the events of a stream until they have a few kilobytes."""
+
 HEARTBEAT: Final = b"event: alive\ndata: 0\n\n"
 """An event without a document."""
 
@@ -75,7 +78,7 @@ class LiveFeed:
         """
         if self.is_full:
             raise HTTPException(503, f"{MAX_STREAMS} live pages are open already.")
-        return StreamingResponse(self.stream(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        return StreamingResponse(self.stream(), media_type="text/event-stream", headers=_HEADERS)
 
     async def stream(self) -> AsyncIterator[bytes]:
         """Yield events and heartbeats until the feed is closed, or until `STREAM_SECONDS` have passed."""

@@ -220,6 +220,21 @@ def test_a_page_without_its_first_document_is_not_live(browser: Browser, schedul
     page.context.close()
 
 
+@pytest.mark.parametrize("path", ["", "queue"])
+def test_a_page_is_not_live_while_a_proxy_keeps_its_stream(
+    browser: Browser, scheduler: LiveScheduler, path: str
+) -> None:
+    """Nothing of the answer arrives, and the browser would wait for it without an end."""
+    page = open_with_streams(browser, scheduler, path)
+    page.clock.install()
+    page.reload()
+    expect(page.locator("#connection")).to_have_text("Connecting.")
+    page.clock.fast_forward(41_000)
+    expect(page.locator("#connection.lost")).to_have_text(NOT_LIVE)
+    assert page.evaluate("window.streams.map((stream) => stream.readyState)") == [2, 0]
+    page.context.close()
+
+
 def test_a_page_without_heartbeats_is_not_live_and_connects_again(browser: Browser, scheduler: LiveScheduler) -> None:
     """The server sends a heartbeat every ten seconds."""
     page = open_with_streams(browser, scheduler, "queue")

@@ -87,6 +87,7 @@ export function followEvents(name, receive) {
     clearTimeout(timer);
     if (document.hidden) return;
     if (wasConnected) showNotLive();
+    hear(); // a proxy may keep the answer of the server for itself
     events = new EventSource(`${PREFIX}/events/${name}`);
     for (const type of ["open", "alive", "message"]) events.addEventListener(type, hear);
     events.addEventListener("message", (event) => {
@@ -107,7 +108,7 @@ export function followEvents(name, receive) {
   /** A browser reports no error when a connection is gone without a word, as after a change of the network. */
   function connectAfterSilence() {
     const isSilent = performance.now() - lastHeard > SILENT_MILLISECONDS;
-    if (events?.readyState === EventSource.OPEN && isSilent) connect();
+    if (events && events.readyState !== EventSource.CLOSED && isSilent) connect();
   }
 
   button.hidden = false;

@@ -237,6 +237,12 @@ class Cluster:
         self.client = TestClient(make_app(self.source, changes=self.changes))
 
 
+def test_a_proxy_may_not_keep_the_events_of_a_stream() -> None:
+    """Source: nginx, ngx_http_proxy_module, proxy_buffering."""
+    response = asyncio.run(Cluster().changes.respond())
+    assert (response.headers["x-accel-buffering"], response.headers["cache-control"]) == ("no", "no-store")
+
+
 def test_the_stream_has_the_version_of_the_pages() -> None:
     cluster = Cluster()
 
