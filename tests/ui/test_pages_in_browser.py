@@ -85,6 +85,21 @@ def test_a_printed_page_loses_no_column(open_page: OpenPage, name: str) -> None:
     assert [cell for cell in cells if cell[1] > 718] == []
 
 
+@pytest.mark.parametrize(("path", "colour"), [("", [0x0E, 0x31, 0x56]), ("what-if?drain=general-a1", None)])
+def test_a_page_is_printed_in_the_light_scheme(open_page: OpenPage, path: str, colour: list[int] | None) -> None:
+    """Paper is white, so text of the dark scheme would be too pale. general-c1 uses 90 % of its CPU."""
+    page = open_page(path, color_scheme="dark")
+    wait_until_drawn(page)
+    page.emulate_media(color_scheme="dark", media="print")
+    colours = page.evaluate("[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]")
+    assert colours == ["rgb(26, 32, 44)", "rgb(255, 255, 255)"]
+    canvas = page.locator("canvas").first
+    title = canvas.evaluate("(canvas) => [...canvas.getContext('2d').getImageData(0, 0, 60, 20).data]")
+    assert min(title[index] for index in range(0, len(title), 4) if title[index + 3] == 255) < 64
+    if colour:
+        assert read_colour(page, 0, 2) == colour
+
+
 @pytest.mark.parametrize(("name", "view"), sorted(SHOWN_IN_DOCS))
 def test_the_documentation_shows_the_pages(open_page: OpenPage, name: str, view: str, tmp_path: Path) -> None:
     """With UI_SCREENSHOTS set, as `make screenshots` does, the pictures of the documentation are written."""

@@ -2,8 +2,8 @@
 
 import { setStatus } from "./events.js";
 import {
-  closeWithEscape, drawCells, drawMark, formatPods, isMoveKey, layOut, makeHitTest, moveByKey, readColours, readJson,
-  revealCell, showControls, showLegend,
+  closeWithEscape, drawCells, drawMark, formatPods, isMoveKey, layOut, listenForColours, makeHitTest, moveByKey,
+  readColours, readJson, revealCell, showControls, showLegend,
 } from "./node_map.js";
 import { followChanges, replaceElement } from "./refresh.js";
 
@@ -166,7 +166,7 @@ function listen() {
     draw();
   });
   options.addEventListener("submit", (event) => event.preventDefault());
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  listenForColours(draw);
   new ResizeObserver(() => {
     if (layout && Math.abs(map.clientWidth - layout.width) > 1) draw();
   }).observe(map);

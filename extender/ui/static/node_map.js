@@ -101,6 +101,7 @@ export const formatPods = (count) => `${count} ${count === 1 ? "pod" : "pods"}`;
 
 export const isMoveKey = (key) => /^(Arrow(Left|Right|Up|Down)|Home|End)$/.test(key);
 
+/** An empty canvas: a new width clears it. On paper, `clearRect` would also clear the canvas below. */
 function prepare(canvas, width, height) {
   const ratio = globalThis.devicePixelRatio || 1;
   canvas.width = Math.round(width * ratio);
@@ -108,7 +109,6 @@ function prepare(canvas, width, height) {
   canvas.style.height = `${height}px`;
   const context = canvas.getContext("2d");
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, width, height);
   return context;
 }
 
@@ -130,6 +130,11 @@ export async function readJson(address, signal = null) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new Error(`the answer (${response.headers.get("content-type") ?? "no content type"}) is not JSON`);
   }
+}
+
+/** Call `draw` when the style sheet has other colours: in the other scheme, and on paper, which is always light. */
+export function listenForColours(draw) {
+  matchMedia("screen and (prefers-color-scheme: dark)").addEventListener("change", draw);
 }
 
 export function readColours() {

@@ -2,8 +2,8 @@
 
 import "./copy.js";
 import {
-  ABSENT, closeWithEscape, drawCells, drawMark, formatPods, isMoveKey, layOut, makeHitTest, moveByKey, readColours,
-  readJson, revealCell, showControls, showLegend,
+  ABSENT, closeWithEscape, drawCells, drawMark, formatPods, isMoveKey, layOut, listenForColours, makeHitTest, moveByKey,
+  readColours, readJson, revealCell, showControls, showLegend,
 } from "./node_map.js";
 
 const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
@@ -136,7 +136,7 @@ async function showMaps() {
   }
   document.getElementById("options").addEventListener("input", draw);
   document.getElementById("options").addEventListener("submit", (event) => event.preventDefault());
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  listenForColours(draw);
   new ResizeObserver(() => {
     if (Math.abs(document.getElementById("before").clientWidth - layout.width) > 1) draw();
   }).observe(maps);
