@@ -60,15 +60,23 @@ def format_amount(resource: str, amount: int) -> str:
     if amount < 0:
         return f"-{format_amount(resource, -amount)}"
     if resource == "cpu":
-        if amount % 1000 and amount < _MIN_MILLI_CPU_SHOWN_IN_CORES:
-            return f"{amount}m"
-        return f"{amount / 1000:.3f}".rstrip("0").rstrip(".")
+        return format_amounts(resource, amount)[0]
     if resource not in _RESOURCES_IN_BYTES and not resource.startswith("hugepages-"):
         return str(amount)
     for unit, bits in _UNITS:
         if amount >= 1 << bits:
             return f"{amount / (1 << bits):.2f}".rstrip("0").rstrip(".") + unit
     return str(amount)
+
+
+def format_amounts(resource: str, *amounts: int) -> list[str]:
+    """Return amounts that are read together as `format_amount` does: CPU of all of them in milli-CPU, or in cores."""
+    if resource != "cpu":
+        return [format_amount(resource, amount) for amount in amounts]
+    largest = max(map(abs, amounts))
+    if any(amount % 1000 for amount in amounts) and largest < _MIN_MILLI_CPU_SHOWN_IN_CORES:
+        return [f"{amount}m" if amount else "0" for amount in amounts]
+    return [f"{amount / 1000:.3f}".rstrip("0").rstrip(".") for amount in amounts]
 
 
 def format_percent(part: int, whole: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from extender.analysis.text_table import (
-    format_amount,
+    format_amounts,
     format_count,
     format_percent,
     format_section,
@@ -114,7 +114,7 @@ def _format_totals(before: Totals, after: Totals) -> list[str]:
             usage = totals.resources.get(name)
             amounts = (usage.requested, usage.allocatable) if usage else (0, 0)
             cells += [
-                f"{format_amount(name, amounts[0])} of {format_amount(name, amounts[1])}",
+                " of ".join(format_amounts(name, *amounts)),
                 format_percent(*amounts),
             ]
         rows.append((name, *cells))

@@ -6,7 +6,7 @@ Each `_explain` function handles the reasons of one built-in plugin. Reasons of 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from extender.analysis.text_table import format_amount, join_first
+from extender.analysis.text_table import format_amounts, join_first
 from extender.api.kinds.devices import ResourceSlice
 from extender.api.kinds.meta import find_condition
 from extender.api.kinds.node import Node
@@ -59,20 +59,14 @@ def _explain_resources(reason: str, pod: PodInfo, snapshot: Snapshot, row: int) 
     resource_id, requested_amount = get_resource_id_and_request(pod, resource, snapshot)
     allocatable_amount = int(view.allocatable(resource_id)[row])
     free_amount = allocatable_amount - int(view.requested(resource_id)[row])
-
-    def format_resource_amount(amount: int) -> str:
-        return format_amount(resource, amount)
-
     if not allocatable_amount:
-        return f"wants {format_resource_amount(requested_amount)}, but the node has none"
-    too_small_text = (
-        f"; even the empty node has only {format_resource_amount(allocatable_amount)}"
-        if allocatable_amount < requested_amount
-        else ""
-    )
-    requested, free = format_resource_amount(requested_amount), format_resource_amount(free_amount)
-    missing_amount = format_resource_amount(requested_amount - free_amount)
-    return f"wants {requested}, but only {free} are free ({missing_amount} short){too_small_text}"
+        return f"wants {format_amounts(resource, requested_amount)[0]}, but the node has none"
+    amounts = [requested_amount, free_amount, requested_amount - free_amount]
+    if allocatable_amount >= requested_amount:
+        requested, free, missing = format_amounts(resource, *amounts)
+        return f"wants {requested}, but only {free} are free ({missing} short)"
+    requested, free, missing, allocatable = format_amounts(resource, *amounts, allocatable_amount)
+    return f"wants {requested}, but only {free} are free ({missing} short); even the empty node has only {allocatable}"
 
 
 def _explain_taint(_reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from extender.analysis.text_table import format_amount, format_percent
+from extender.analysis.text_table import format_amounts, format_percent
 from extender.answers.planning import ScenarioOutcome
 from extender.planning.what_if_report import format_summary, make_what_if_values
 from extender.ui.cluster_document import sort_resources
@@ -162,5 +162,5 @@ def _format_use(resource: str, usage: Mapping[str, int] | None) -> str:
     if usage is None:
         return "none"
     requested, allocatable = usage["requested"], usage["allocatable"]
-    amounts = f"{format_amount(resource, requested)} of {format_amount(resource, allocatable)}"
+    amounts = " of ".join(format_amounts(resource, requested, allocatable))
     return f"{amounts} ({format_percent(requested, allocatable)})"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.analysis.text_table import format_count, format_section, format_table, join_first
+from extender.analysis.text_table import format_amounts, format_count, format_section, format_table, join_first
 
 
 def test_columns_are_aligned_and_lines_have_no_trailing_spaces() -> None:
@@ -44,3 +44,21 @@ def test_only_the_first_names_are_joined() -> None:
 @pytest.mark.parametrize(("number", "expected"), [(0, "0 nodes"), (1, "1 node"), (2, "2 nodes")])
 def test_a_count_has_its_noun_in_singular_or_plural(number: int, expected: str) -> None:
     assert format_count(number, "node") == expected
+
+
+@pytest.mark.parametrize(
+    ("resource", "amounts", "texts"),
+    [
+        ("cpu", (1000, 500, 500), ["1000m", "500m", "500m"]),
+        ("cpu", (4000, 1000, 3000), ["4", "1", "3"]),
+        ("cpu", (500, 0, 500), ["500m", "0", "500m"]),
+        ("cpu", (64_000, 3500, 60_500), ["64", "3.5", "60.5"]),
+        ("cpu", (12_000, -1), ["12", "-0.001"]),
+        ("memory", (1 << 30, 1 << 29), ["1Gi", "512Mi"]),
+        ("pods", (110, 5), ["110", "5"]),
+    ],
+)
+def test_amounts_of_cpu_that_are_read_together_have_one_notation(
+    resource: str, amounts: tuple[int, ...], texts: list[str]
+) -> None:
+    assert format_amounts(resource, *amounts) == texts

@@ -70,7 +70,7 @@ def explain(name: str) -> PodReport:
             "large",
             [
                 "  Node large is rejected by NodeResourcesFit",
-                "    NodeResourcesFit: Insufficient cpu: wants 1001m, but only 1 are free (1m short)",
+                "    NodeResourcesFit: Insufficient cpu: wants 1001m, but only 1000m are free (1m short)",
             ],
         ),
         (

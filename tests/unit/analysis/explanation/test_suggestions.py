@@ -53,7 +53,7 @@ CASES = {
         "",
         "{}",
         requests(cpu="1"),
-        ["Insufficient cpu: wants 1, but only 500m are free (500m short)"],
+        ["Insufficient cpu: wants 1000m, but only 500m are free (500m short)"],
     ),
     "a resource of which there is not enough at all": (
         "",
@@ -296,15 +296,15 @@ def test_the_nearest_nodes_come_first_and_equal_nodes_are_shown_once(tmp_path: P
         for name, cpu in [("far", "100m"), ("near", "900m"), ("middle", "500m"), ("middle-2", "500m")]
     )
     pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: new}}\nspec: {requests(cpu='1')}\n"
-    total = "; even the empty node has only {0}"
+    cpu, total = "Insufficient cpu: wants 1000m, but only", "; even the empty node has only {0}"
     assert near_misses(tmp_path, nodes + pod) == [
-        NearMiss("near", (f"Insufficient cpu: wants 1, but only 900m are free (100m short){total.format('900m')}",)),
+        NearMiss("near", (f"{cpu} 900m are free (100m short){total.format('900m')}",)),
         NearMiss(
             "middle",
-            (f"Insufficient cpu: wants 1, but only 500m are free (500m short){total.format('500m')}",),
+            (f"{cpu} 500m are free (500m short){total.format('500m')}",),
             equal_count=1,
         ),
-        NearMiss("far", (f"Insufficient cpu: wants 1, but only 100m are free (900m short){total.format('100m')}",)),
+        NearMiss("far", (f"{cpu} 100m are free (900m short){total.format('100m')}",)),
     ]
 
 
