@@ -1,7 +1,7 @@
 """The FastAPI application with the pages: Cluster, Node, Waiting pods, Pod, and the search."""
 
 import shlex
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import cache
@@ -219,20 +219,26 @@ class Pages:
 
         return show
 
-    async def show_http_error(self, _: Request, error: Exception) -> Response:
+    async def show_http_error(self, request: Request, error: Exception) -> Response:
         """Show an error such as an unknown path, or an exception, which a plugin may raise."""
         status, message = 500, f"Internal error: {type(error).__name__}. The log of this process has the details."
         if isinstance(error, HTTPException):
             status, message = error.status_code, str(error.detail)
         message = "There is no such page." if message == "Not Found" else message
-        return self.render("error.html", status, message=message)
+        return self._show_error(request, status, [message])
 
-    async def show_input_error(self, _: Request, error: Exception) -> Response:
+    async def show_input_error(self, request: Request, error: Exception) -> Response:
         """Show why a pod cannot be explained."""
         lines = (
             [f"{line.object_name}: {line.message}" for line in error.errors] if isinstance(error, InputError) else []
         )
-        return self.render("error.html", 404, message="; ".join(lines))
+        return self._show_error(request, 404, lines)
+
+    def _show_error(self, request: Request, status: int, lines: Sequence[str]) -> Response:
+        """Return a page with *lines*, or in place of a JSON document the object that invalid questions get, too."""
+        if request.url.path.startswith(f"{PREFIX}/data/"):
+            return make_json_response(request, msgspec.json.encode({"errors": lines}), status)
+        return self.render("error.html", status, message="; ".join(lines))
 
     def render(self, template: str, status: int = 200, **values: Any) -> Response:
         """Return a page."""

@@ -38,3 +38,20 @@ def test_the_documents_of_the_pages_are_compressed(demo_source: RecordedSource, 
     assert response.headers["Content-Encoding"] == "gzip"
     assert response.headers["Content-Type"] == "application/json"
     assert "general-a1" in response.text
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        ("nodes/n", 404, "There is no node n."),
+        ("pods/shop/nobody", 404, 'Pod nobody: there is no such pod in namespace "shop"'),
+        ("volumes", 404, "There is no such page."),
+    ],
+    ids=["an unknown node", "an unknown pod", "an unknown document"],
+)
+def test_the_error_of_a_document_is_json(demo_source: RecordedSource, path: str, status: int, message: str) -> None:
+    response = TestClient(make_app(demo_source)).get(f"/ui/data/{path}")
+    assert (response.status_code, response.headers["Content-Type"]) == (status, "application/json")
+    assert response.json() == {"errors": [message]}
+    page = TestClient(make_app(demo_source)).get(f"/ui/{path}")
+    assert page.headers["Content-Type"] == "text/html; charset=utf-8"
