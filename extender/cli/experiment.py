@@ -56,7 +56,9 @@ _MAX_SEEDS: Final = 10_000
 _Trace: TypeAlias = Annotated[
     str,
     typer.Option(
-        metavar="FILE", help="Recorded cluster with GPU nodes and pending pods: YAML or JSON, plain or gzipped."
+        metavar="FILE",
+        help="Recorded cluster with GPU nodes and pending pods: YAML or JSON, plain or gzipped. "
+        "docs/science.md converts the CSV files of a trace.",
     ),
 ]
 _Seeds: TypeAlias = Annotated[

@@ -156,8 +156,8 @@ LikeOption = Annotated[
     list[str] | None,
     typer.Option(metavar="NODE", help="The node that the added nodes equal.", autocompletion=complete_nodes),
 ]
-NodesOption = Annotated[list[str] | None, typer.Option(metavar="FILE", help="Add the nodes in a file.")]
-PodsOption = Annotated[list[str] | None, typer.Option(metavar="FILE", help="Add the pods in a file.")]
+NodesOption = Annotated[list[str] | None, typer.Option(metavar="FILE", help="Add the nodes in a file: YAML or JSON.")]
+PodsOption = Annotated[list[str] | None, typer.Option(metavar="FILE", help="Add the pods in a file: YAML or JSON.")]
 ReplicasOption = Annotated[int, typer.Option(metavar="N", help="Add N copies of each pod of --pods.")]
 ScaleOption = Annotated[
     list[str] | None, typer.Option(metavar="KIND/NAME=N", help="Give a workload N pods: deployment/web=30.")

@@ -86,6 +86,18 @@ def test_the_help_fits_80_columns(extender: Command, monkeypatch: pytest.MonkeyP
     assert [line for line in lines if len(line) > 80 and "kubectl get nodes,pods" not in line] == []
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("what-if", "Add the nodes in a file: YAML or JSON."),
+        ("what-if", "Add the pods in a file: YAML or JSON."),
+        ("experiment", "YAML or JSON, plain or gzipped. docs/science.md converts the CSV files of a trace."),
+    ],
+)
+def test_the_help_names_the_formats_of_a_file(extender: Command, command: str, words: str) -> None:
+    assert words in " ".join(extender(command, "--help")[1].split())
+
+
 def test_a_long_example_is_continued_before_an_option_as_the_shell_reads_it(
     extender: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
