@@ -81,13 +81,13 @@ def test_a_table_with_the_focus_keeps_it_and_stays_scrolled(browser: Browser, sc
 def test_pods_that_cannot_be_explained_are_announced_once(browser: Browser, scheduler: LiveScheduler) -> None:
     page = open_with_streams(browser, scheduler, "waiting")
     alert = '<div class="state failed"><p>Some pods of this page cannot be explained:</p></div>'
-    update_to(
-        page, scheduler, "waiting", '<div id="failures" role="alert">', f'<div id="failures" role="alert">{alert}'
-    )
-    expect(page.get_by_role("alert")).to_be_visible()
+    start = '<div id="failures" role="alert">'
+    update_to(page, scheduler, "waiting", start, start + alert)
+    expect(page.locator("#failures")).to_be_visible()
+    expect(page.locator("#failures")).to_have_role("alert")
     page.evaluate(COUNT_CHANGES, "failures")
-    page.evaluate("window.alert = document.querySelector('[role=alert]')")
-    text = scheduler.get("waiting")[1].replace('role="alert">', f'role="alert">{alert}')
+    page.evaluate("window.alert = document.getElementById('failures')")
+    text = scheduler.get("waiting")[1].replace(start, start + alert)
     page.unroute_all()
     answer_with(page, "**/ui/waiting", text.replace("3 waiting pods", "4 waiting pods"))
     send_change(page)
