@@ -61,6 +61,11 @@ def test_a_decision_with_long_names_has_its_message_on_the_page(open_page: OpenP
         page.close()
 
 
+def test_a_name_of_a_node_with_a_hyphen_has_one_line_beside_its_scores(open_page: OpenPage) -> None:
+    page = open_page("pods/shop/api-7f4b-g3ypl")
+    assert set(page.locator("#scores th a").evaluate_all(COUNT_LINES)) == {1}
+
+
 @pytest.mark.parametrize("width", [360, 768, 1200, 1920])
 def test_no_hint_of_the_form_is_cut(open_page: OpenPage, width: int) -> None:
     page = open_page("what-if", viewport={"width": width, "height": 800})
