@@ -1,6 +1,8 @@
 """The Model Context Protocol server: its tools, and the conversion of errors to answers. Imports the optional mcp."""
 
+import re
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
 from traceback import clear_frames
 from typing import Annotated, Any, Final, Literal
@@ -40,6 +42,9 @@ _MAX_REPLICAS: Final = 10_000
 _MAX_LIMIT: Final = 100_000
 _MAX_QUEUED_CALLS: Final = 16
 _MAX_ERROR_LINES: Final = 10
+
+_FLAG: Final = re.compile(rf"(?<!\S)--(?=({'|'.join(field.name for field in fields(ScenarioFlags))})\b)")
+"""The dashes of a flag in an error of the command line. The arguments of the tools have the flags' names."""
 
 _INSTRUCTIONS: Final = """\
 Answers about the scheduling of one Kubernetes cluster, by the rules of kube-scheduler. Nothing is changed: what_if and
@@ -152,12 +157,13 @@ class _Caller:
                 loaded.check_cancelled = anyio.from_thread.check_cancelled
                 return select_page(make_visible(ask(loaded)), page)
             except (InputError, ConfigError, ScenarioError) as error:
-                lines = [str(line) for line in error.errors[:_MAX_ERROR_LINES]]
+                lines = [_FLAG.sub("", str(line)) for line in error.errors[:_MAX_ERROR_LINES]]
                 raise ToolError(make_visible("\n".join(lines))) from error
             except (UnreadableError, QuestionError) as error:
                 raise ToolError(make_visible(str(error))) from error
             except typer.BadParameter as error:
-                raise ToolError(make_visible(f"{error.param_hint or 'argument'}: {error.message}")) from error
+                text = f"{error.param_hint or 'argument'}: {error.message}"
+                raise ToolError(make_visible(_FLAG.sub("", text))) from error
             except BaseException as error:  # also the exception of a cancelled call
                 self._source.discard()
                 if isinstance(error, cluster_questions.TimeLimitError):

@@ -102,8 +102,9 @@ def test_a_long_answer_has_pages_of_at_most_2000_tokens() -> None:
 
 INVALID_CALLS = {
     "an unknown pod": ("why_waiting", {"pod": "nobody"}, "Pod nobody"),
-    "an unknown node": ("what_if", {"drain": ["n9"]}, "--drain n9: there is no such node"),
-    "a scale without a number": ("what_if", {"scale": ["deployment/web"]}, "--scale"),
+    "an unknown node": ("what_if", {"drain": ["n9"]}, "drain n9: there is no such node"),
+    "a scale without a number": ("what_if", {"scale": ["deployment/web"]}, "scale: 'deployment/web'; want KIND/NAME=N"),
+    "new nodes like no node": ("what_if", {"add": 2}, "add: 1 times add and 0 times like; each add N needs one like"),
     "a manifest that is not YAML": ("fits", {"manifest": "{"}, "manifest"),
     "pods that are no object": ("what_if", {"pods": "7"}, "pods: line 1: is a number; want a Kubernetes object"),
     "a manifest without a pod": ("fits", {"manifest": "{apiVersion: v1, kind: Namespace, metadata: {name: x}}"}, "pod"),
