@@ -38,6 +38,19 @@ _CONDITION_BY_TAINT: Final[Mapping[str, str]] = {
 Source: pkg/controller/nodelifecycle/node_lifecycle_controller.go, nodeConditionToTaintKeyStatusMap (1.37).
 """
 
+_OWNER_BY_TAINT: Final[Mapping[str, str]] = {
+    "ToBeDeletedByClusterAutoscaler": "the cluster autoscaler deletes the node",
+    "karpenter.sh/disrupted": "Karpenter deletes the node",
+    "karpenter.sh/unregistered": "Karpenter has not registered the node yet",
+    "node.cloudprovider.kubernetes.io/uninitialized": "the cloud controller manager has not initialized the node yet",
+    "node.cloudprovider.kubernetes.io/shutdown": "the node is shut down at the cloud provider",
+}
+"""What the taints of other controllers mean. Nobody should tolerate or remove these taints.
+
+Source: kubernetes/autoscaler, cluster-autoscaler/utils/taints/taints.go, ToBeDeletedTaint; kubernetes-sigs/karpenter,
+pkg/apis/v1/taints.go; cloud-provider/api/well_known_taints.go (1.37).
+"""
+
 
 def explain_reason(plugin: str, reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:
     """Return the reason why *plugin* rejects the node in *row*, followed by details if there are any."""
@@ -75,6 +88,8 @@ def _explain_taint(_reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> 
         return ""
     if taint.key == _CORDON_TAINT:
         return "uncordon the node"
+    if taint.key in _OWNER_BY_TAINT:
+        return f"{taint.text}; {_OWNER_BY_TAINT[taint.key]}"
     condition = find_condition(snapshot.nodes[row].status.conditions, _CONDITION_BY_TAINT.get(taint.key, ""))
     if condition is None or condition.status == ("True" if condition.type == "Ready" else "False"):
         return f"tolerate {taint.text}, or remove it from the node"

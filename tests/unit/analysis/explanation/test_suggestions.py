@@ -79,6 +79,15 @@ CASES = {
         "{}",
         ["node(s) had untolerated taint(s): tolerate a:NoSchedule, or remove it from the node"],
     ),
+    "a taint of an autoscaler": (
+        "taints: [{key: ToBeDeletedByClusterAutoscaler, value: '1764570000', effect: NoSchedule}]",
+        "{}",
+        "{}",
+        [
+            "node(s) had untolerated taint(s): ToBeDeletedByClusterAutoscaler=1764570000:NoSchedule; "
+            "the cluster autoscaler deletes the node"
+        ],
+    ),
     "a cordon": (
         "unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]",
         "{}",
