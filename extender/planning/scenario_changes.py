@@ -21,21 +21,27 @@ from extender.planning.scenario import LabelChange, Scenario, TaintChange
 
 _HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 _UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
-_CONDITION_TAINTS: Final = frozenset(
-    f"node.kubernetes.io/{condition}"
-    for condition in (
-        "unschedulable",
-        "not-ready",
-        "unreachable",
-        "memory-pressure",
-        "disk-pressure",
-        "pid-pressure",
-        "network-unavailable",
+_STATE_TAINTS: Final = frozenset(
+    (
+        "node.kubernetes.io/unschedulable",
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+        "node.kubernetes.io/memory-pressure",
+        "node.kubernetes.io/disk-pressure",
+        "node.kubernetes.io/pid-pressure",
+        "node.kubernetes.io/network-unavailable",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "node.cloudprovider.kubernetes.io/shutdown",
+        "ToBeDeletedByClusterAutoscaler",
+        "DeletionCandidateOfClusterAutoscaler",
+        "karpenter.sh/disrupted",
+        "karpenter.sh/unregistered",
     )
 )
-"""The taints that the node lifecycle controller sets; a new node does not have them.
+"""The taints that controllers set for the current state of a node; a new node does not have them.
 
-Source: api/core/v1/well_known_taints.go (1.36).
+Source: api/core/v1/well_known_taints.go; cloud-provider/api/well_known_taints.go (1.36); kubernetes/autoscaler,
+cluster-autoscaler/utils/taints/taints.go; kubernetes-sigs/karpenter, pkg/apis/v1/taints.go.
 """
 
 
@@ -86,7 +92,7 @@ def choose_new_names(like: str, count: int, taken: Collection[str]) -> list[str]
 def add_node_like(edits: CacheEdits, cache: Cache, like: Node, name: str) -> Node:
     """Add a node that equals *like*, and return it. Copy the DaemonSet pods and mirror pods of *like* to it.
 
-    The new node is schedulable, and has no taints about its condition. CSI limits and devices are copied too.
+    The new node is schedulable, and has no taints about the state of *like*. CSI limits and devices are copied too.
     """
     old_name = like.metadata.name
     labels = {key: name if key == _HOSTNAME_LABEL else value for key, value in like.metadata.labels.items()}
@@ -97,7 +103,7 @@ def add_node_like(edits: CacheEdits, cache: Cache, like: Node, name: str) -> Nod
             like.spec,
             unschedulable=False,
             provider_id="",
-            taints=tuple(taint for taint in like.spec.taints if taint.key not in _CONDITION_TAINTS),
+            taints=tuple(taint for taint in like.spec.taints if taint.key not in _STATE_TAINTS),
         ),
     )
     edits.add_node(node)

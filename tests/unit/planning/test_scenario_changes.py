@@ -133,7 +133,8 @@ def test_a_new_node_has_the_labels_the_limits_and_the_node_s_own_pods_of_the_old
         "spec": {"drivers": [{"name": "csi.example.com", "nodeID": "x", "allocatable": {"count": 3}}]},
     }
     cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
-    old = node("n1", zone="a", unschedulable=True, taints=[*OLD_TAINTS, cordon])
+    deletion = {"key": "ToBeDeletedByClusterAutoscaler", "value": "1", "effect": "NoSchedule"}
+    old = node("n1", zone="a", unschedulable=True, taints=[*OLD_TAINTS, cordon, deletion])
     cache = make_cache(
         old,
         csi_node,
