@@ -74,12 +74,13 @@ def _explain_resources(reason: str, pod: PodInfo, snapshot: Snapshot, row: int) 
     free_amount = allocatable_amount - int(view.requested(resource_id)[row])
     if not allocatable_amount:
         return f"wants {format_amounts(resource, requested_amount)[0]}, but the node has none"
-    amounts = [requested_amount, free_amount, requested_amount - free_amount]
-    if allocatable_amount >= requested_amount:
-        requested, free, missing = format_amounts(resource, *amounts)
-        return f"wants {requested}, but only {free} are free ({missing} short)"
-    requested, free, missing, allocatable = format_amounts(resource, *amounts, allocatable_amount)
-    return f"wants {requested}, but only {free} are free ({missing} short); even the empty node has only {allocatable}"
+    shown_amounts = [requested_amount, abs(free_amount), requested_amount - free_amount]
+    if allocatable_amount < requested_amount:
+        shown_amounts.append(allocatable_amount)
+    requested, free, missing, *allocatable = format_amounts(resource, *shown_amounts)
+    state = f"only {free} are free" if free_amount >= 0 else f"the node is overcommitted by {free}"
+    details = f"wants {requested}, but {state} ({missing} short)"
+    return f"{details}; even the empty node has only {allocatable[0]}" if allocatable else details
 
 
 def _explain_taint(_reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:

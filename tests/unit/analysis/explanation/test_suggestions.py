@@ -197,6 +197,12 @@ def test_a_full_node_is_explained(tmp_path: Path) -> None:
     assert near_misses(tmp_path, text) == [NearMiss("n1", ("Too many pods: the node has 1, and allows at most 1",))]
 
 
+def test_a_node_may_be_overcommitted(tmp_path: Path) -> None:
+    text = (NODE % ("", "{}", requests(cpu="1"))).replace("cpu: 4,", "cpu: 3,")
+    details = "wants 1000m, but the node is overcommitted by 500m (1500m short)"
+    assert near_misses(tmp_path, text) == [NearMiss("n1", (f"Insufficient cpu: {details}",))]
+
+
 @pytest.mark.parametrize(
     ("taint", "condition", "details"),
     [
