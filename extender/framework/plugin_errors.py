@@ -44,7 +44,7 @@ def format_exception(error: BaseException, module: str = _OWN_PACKAGE) -> str:
 
     The last call in the top-level package of *module*, which defines the plugin, is named.
     """
-    text, error_type = " ".join(str(error).split()), type(error)
+    text, error_type = " ".join(_get_text(error).split()), type(error)
     if not text:
         message = error_type.__name__
     elif error_type in _TYPES_OMITTED_FROM_MESSAGES and _is_raised_by_this_package(error.__traceback__):
@@ -55,12 +55,25 @@ def format_exception(error: BaseException, module: str = _OWN_PACKAGE) -> str:
     return f"{message} ({location})" if location else message
 
 
+def _get_text(error: BaseException) -> str:
+    """Return the message of *error*; empty if the exception raises while it makes its message."""
+    try:
+        return str(error)
+    except plugin_exceptions():
+        return ""
+
+
 def describe_value(value: Any) -> str:
     """Return the type and the text of a wrong *value* of a plugin, for messages."""
     numpy = sys.modules.get("numpy")  # commands that call no plugin do without its import
     if numpy is not None and isinstance(value, numpy.ndarray):
         return f"an array of {value.dtype} with shape {value.shape}"
-    return "None" if value is None else f"{type(value).__name__} {value!r}"[:120]
+    if value is None:
+        return "None"
+    try:
+        return f"{type(value).__name__} {value!r}"[:120]
+    except plugin_exceptions():
+        return type(value).__name__
 
 
 def get_defining_module(plugin: Any) -> str:

@@ -9,6 +9,7 @@ import pytest
 from extender.framework.plugin_errors import (
     SortKeyError,
     check_sort_key,
+    describe_value,
     find_source_location,
     format_exception,
     get_defining_module,
@@ -30,6 +31,15 @@ def fail_in_two_lines():
 
 def fail_without_text():
     raise RuntimeError
+
+class Unprintable(Exception):
+    def __str__(self):
+        return self.response.text
+
+    __repr__ = __str__
+
+def fail_without_message():
+    raise Unprintable
 """
 
 
@@ -85,12 +95,18 @@ PLUGIN = load("prices.rules.zones", "/srv/site-packages/prices/rules/zones.py")
         (PLUGIN.fail, "KeyError: 'zone' (prices/rules/zones.py:5)"),
         (PLUGIN.fail_in_two_lines, "ValueError: one two (prices/rules/zones.py:11)"),
         (PLUGIN.fail_without_text, "RuntimeError (prices/rules/zones.py:14)"),
+        (PLUGIN.fail_without_message, "Unprintable (prices/rules/zones.py:23)"),
         (PLUGIN.read, "JSONDecodeError: Expecting value: line 1 column 1 (char 0) (prices/rules/zones.py:8)"),
     ],
-    ids=["a key", "two lines", "no text", "an exception of a library"],
+    ids=["a key", "two lines", "no text", "a message that raises", "an exception of a library"],
 )
 def test_the_message_names_the_last_line_in_the_author_s_package(function: Any, message: str) -> None:
     assert format_exception(catch(function), "prices.rules.zones") == message
+
+
+def test_a_value_that_cannot_be_shown_is_described_by_its_type() -> None:
+    assert describe_value(PLUGIN.Unprintable()) == "Unprintable"
+    assert describe_value(5) == "int 5"
 
 
 @pytest.mark.parametrize(
