@@ -1,5 +1,6 @@
 """The constructor argument of plugins: their options, decoded from the profile's `pluginConfig`, and feature gates."""
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
@@ -27,6 +28,15 @@ class PluginArgs(Generic[OptionsT_co]):
     gates: FeatureGates
     scheduler_name: str = "default-scheduler"
     shared_state: dict[str, Any] = field(default_factory=dict)
+
+
+def takes_arguments(plugin: type[Any]) -> bool:
+    """Return whether the constructor of *plugin* takes the `PluginArgs`.
+
+    A subclass of a Protocol without a constructor inherits that of Protocol: it takes nothing, despite its signature.
+    """
+    is_inherited_from_protocol = getattr(plugin.__init__, "__module__", "") == Protocol.__module__
+    return not is_inherited_from_protocol and bool(inspect.signature(plugin).parameters)
 
 
 @runtime_checkable

@@ -9,6 +9,7 @@ import msgspec
 
 from extender.config.did_you_mean import did_you_mean
 from extender.framework.extension_points import DependsOn
+from extender.framework.plugin_args import takes_arguments
 from extender.framework.plugin_errors import plugin_exceptions
 from extender.framework.plugin_inputs import METHOD_PARAMETERS
 from extender.framework.profile_builder import EXTENSION_POINT_METHODS, get_extension_points
@@ -178,7 +179,7 @@ def validate_constructor(plugin: type[Any], *, has_options: bool) -> list[str]:
     ]
     if len(required_parameters) > 1 or any(param.kind is param.KEYWORD_ONLY for param in required_parameters):
         return [f"its constructor takes {_format_parameters(parameters)}, want (args) or nothing"]
-    if has_options and not parameters:
+    if has_options and not takes_arguments(plugin):
         declaration = "def __init__(self, args: PluginArgs[...])"
         return [f"it has options but its constructor takes nothing; write {declaration}"]
     return []

@@ -4,7 +4,6 @@ Source: pkg/scheduler/framework/runtime/framework.go, NewFramework; kube-schedul
 PluginConfig.decodeNestedObjects; pkg/scheduler/apis/config/v1/defaults.go, setDefaults_KubeSchedulerProfile (1.36).
 """
 
-import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -21,7 +20,7 @@ from extender.config.model import EXTENSION_POINTS
 from extender.config.strict_decoding import decode_strict
 from extender.framework.binding_points import AssumeExtensions
 from extender.framework.extension_points import EnqueueExtensions
-from extender.framework.plugin_args import DefaultedOptions, PluginArgs, ValidatedOptions
+from extender.framework.plugin_args import DefaultedOptions, PluginArgs, ValidatedOptions, takes_arguments
 from extender.framework.plugin_errors import format_exception, is_own_module, plugin_exceptions
 from extender.framework.plugin_inputs import protect_inputs
 from extender.framework.pod_group_points import PlacementFeasible, PodGroupPostFilter
@@ -236,9 +235,8 @@ class _ProfileBuilder:
         plugin = self.registry[name]
         try:
             protected_plugin = protect_inputs(plugin)
-            has_arguments = bool(inspect.signature(plugin).parameters)
             args = PluginArgs(self.options.get(name), self.gates, self.profile.scheduler_name, self.shared_state)
-            created = protected_plugin(args) if has_arguments else protected_plugin()
+            created = protected_plugin(args) if takes_arguments(plugin) else protected_plugin()
             if isinstance(created, EnqueueExtensions) and not is_own_module(plugin.__module__):
                 created.events_to_register()  # so that an error is that of the plugin and is found before the start
         except plugin_exceptions() as error:

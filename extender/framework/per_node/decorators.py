@@ -19,7 +19,7 @@ import msgspec
 from extender.api.kinds.pod import Pod
 from extender.framework.node_info import NodeInfo
 from extender.framework.per_node.adapters import Cacheable, FilterReasons, PerNodeDefinition, make_plugin_class
-from extender.framework.plugin_args import PluginArgs
+from extender.framework.plugin_args import PluginArgs, takes_arguments
 from extender.framework.plugin_validation import (
     DefinitionError,
     bind_method,
@@ -156,7 +156,7 @@ def per_node_plugin(
                 name, "per_node_plugin decorates classes; use filter_plugin or score_plugin for a function"
             )
         methods = frozenset(method for method in _CALLED_METHODS if callable(getattr(cls, method, None)))
-        create = cls if inspect.signature(cls).parameters else (lambda _: cls())
+        create = cls if takes_arguments(cls) else (lambda _: cls())
         doc = inspect.getdoc(cls)
         definition = PerNodeDefinition(name, create, methods, options, cacheable, normalize, reverse, doc)
         _attach_plugin_class(cls, definition, _validate_class(cls, definition))

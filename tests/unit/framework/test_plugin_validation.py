@@ -4,12 +4,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import pytest
 import yaml
 
 from extender.app import wiring
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView
 from extender.config.errors import ConfigError
+from extender.framework.extension_points import Filter
 from extender.framework.plugin_args import PluginArgs
+from extender.framework.status import Rejection
 from extender.plugins.registry import load_registry, validate_plugins
 from extender.testing import make_cluster, make_node, make_pod, run_plugin
 
@@ -117,6 +122,34 @@ def test_a_constructor_that_raises_is_an_error_with_its_plugin() -> None:
         "FileNotFoundError: [Errno 2] No such file or directory: 'models.txt' "
         f"(tests/unit/framework/test_plugin_validation.py:{line})"
     )
+
+
+class MostPods(msgspec.Struct):
+    """Options with a default."""
+
+    most: int = 1
+
+
+class TypedPlugin(Filter):
+    """Names its Protocol as its base, so that an editor completes the method."""
+
+    name: ClassVar[str] = "TypedPlugin"
+
+    def filter(self, pod: PodInfo, nodes: NodeView, state: object) -> tuple[Rejection, ...]:
+        return ()
+
+
+def test_a_plugin_may_have_the_protocol_of_its_extension_point_as_its_base() -> None:
+    decision = run_plugin(TypedPlugin, make_cluster(make_node("one"), make_pod("web")), "web")
+    assert decision.feasible_nodes == ("one",)
+
+
+def test_options_of_a_plugin_with_a_protocol_as_its_base_need_a_constructor() -> None:
+    class TypedPluginWithOptions(TypedPlugin):
+        options = MostPods
+
+    with pytest.raises(ConfigError, match="it has options but its constructor takes nothing"):
+        validate_plugins(TypedPluginWithOptions)
 
 
 class WrongEventsPlugin:
