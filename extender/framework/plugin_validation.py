@@ -69,7 +69,7 @@ def validate_signature(
     """Return the errors of *function*, which is called with *expected_parameters* as positional arguments.
 
     *function* is a function or a bound method, without the parameter `self`. Its names of unused parameters may start
-    with underscores. With *ignore_names*, only the number of parameters is checked.
+    with underscores. With *ignore_names*, other names are accepted, but not the expected ones in another order.
     """
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         return [f"{name} is async; plugins return at once, so write a plain def"]
@@ -90,10 +90,10 @@ def validate_signature(
         and (has_varargs or len(positional_parameters) >= len(expected_parameters))
         and not has_required_keyword
     )
-    names_match = ignore_names or all(
-        param.name.lstrip("_") == expected_parameter
-        for param, expected_parameter in zip(positional_parameters, expected_parameters, strict=False)
-    )
+    names = [param.name.lstrip("_") for param in positional_parameters[: len(expected_parameters)]]
+    names_match = names == list(expected_parameters)[: len(names)]
+    if ignore_names:
+        names_match = names_match or sorted(names) != sorted(expected_parameters)
     if accepts_arguments and names_match:
         return []
     return [f"{name} takes {_format_parameters(parameters)}, want ({', '.join(expected_parameters)})"]

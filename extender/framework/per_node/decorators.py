@@ -200,7 +200,7 @@ def _make_function_decorator(definition: PerNodeDefinition) -> Callable[[Any], A
     parameters = _PER_NODE_PARAMETERS if definition.options is None else (*_PER_NODE_PARAMETERS, "options")
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        if isinstance(function, type) or not callable(function):
+        if isinstance(function, type) or inspect.ismethod(function) or not callable(function):
             raise DefinitionError(
                 definition.name, f"{method}_plugin decorates functions; use per_node_plugin for a class"
             )
