@@ -8,6 +8,9 @@ from extender.fake_apiserver.registry.reviews import REVIEW_KINDS
 VERSION: Final = "v1.37.2"
 """The Kubernetes version that this server implements."""
 
+OPENAPI_V2_PROTOBUF: Final = b"\n\x032.0"
+"""An OpenAPI v2 document with the field `swagger` alone: kubectl reads it before it applies a list of objects."""
+
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _POD_SUBRESOURCES: Final = (("binding", "v1", "Binding"), ("eviction", "policy/v1", "Eviction"))
 _GVK_EXTENSION: Final = "x-kubernetes-group-version-kind"

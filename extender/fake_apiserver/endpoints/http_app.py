@@ -76,6 +76,8 @@ class HttpApp:
         path = request.url.path
         if path.startswith(_HEALTH_PATHS):
             return Response("ok", media_type="text/plain")
+        if path == "/openapi/v2" and request.method == "GET":
+            return Response(discovery.OPENAPI_V2_PROTOBUF, media_type="application/octet-stream")
         document = discovery.find_discovery_document(path) if request.method == "GET" else None
         if document is not None:
             return _make_json_response(document)

@@ -84,6 +84,15 @@ def test_create_and_apply_write_objects(tmp_path: Path) -> None:
     run_with_kubectl(tmp_path, scenario)
 
 
+def test_apply_writes_the_objects_of_a_list(tmp_path: Path) -> None:
+    async def scenario(server: FakeApiServer, kubectl: Kubectl) -> None:
+        objects = {"apiVersion": "v1", "kind": "List", "items": [make_node(), make_pod()]}
+        output = await kubectl("apply", "-f", "-", stdin=json.dumps(objects))
+        assert output == "node/n1 created\npod/web created\n"
+
+    run_with_kubectl(tmp_path, scenario)
+
+
 def test_describe_shows_a_pod_with_its_events(tmp_path: Path) -> None:
     async def scenario(server: FakeApiServer, kubectl: Kubectl) -> None:
         pod = server.api.create_from_manifest(make_pod())
