@@ -12,7 +12,8 @@ their version. The names in `__all__` stay compatible within a minor release.
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 import msgspec
 
@@ -82,7 +83,11 @@ class RecordedCluster:
 
         Raises:
             InputError: a node has no status.
+            TypeError: the seed is no whole number, or `preempt` is neither True nor False.
         """
+        seed = _check_seed(seed)
+        if not isinstance(preempt, bool):
+            raise TypeError(f"preempt is {type(preempt).__name__}, want True or False")
         recording, setup = self._cluster.recording, self._cluster.setup
         check_nodes(recording)
         simulation = run_simulation(
@@ -130,6 +135,17 @@ def read_cluster(
     for name in sorted(registry.keys() - enabled_plugins):
         write_error(f'note: plugin "{name}" has no effect: the configuration does not enable it')
     return RecordedCluster(cluster)
+
+
+def _check_seed(seed: object) -> int:
+    """Return *seed* as an int, also that of a NumPy array.
+
+    Raises:
+        TypeError: it is another value. A text would be accepted as a seed, and None would give other results each time.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, SupportsIndex):
+        raise TypeError(f"seed is {type(seed).__name__}, want a whole number: write seed=7")
+    return index(seed)
 
 
 def _to_plain_values(kind: AnswerKind, values: dict[str, Any]) -> dict[str, Any]:

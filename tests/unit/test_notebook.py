@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from extender.notebook import ConfigError, InputError, read_cluster
@@ -128,6 +129,23 @@ def test_a_list_of_pods_and_a_single_plugin_are_errors_that_name_the_fix() -> No
     plugin: Any = SmallNodes
     with pytest.raises(TypeError, match=r"want a list: write plugins=\[\.\.\.\]"):
         read_cluster(DEMO, plugins=plugin)
+
+
+@pytest.mark.parametrize("seed", ["a", None, 1.5, True], ids=repr)
+def test_a_seed_that_is_no_whole_number_is_an_error(seed: Any) -> None:
+    with pytest.raises(TypeError, match=f"seed is {type(seed).__name__}, want a whole number: write seed=7"):
+        read_cluster(DEMO).simulate(seed=seed)
+
+
+def test_a_text_does_not_enable_evictions() -> None:
+    wrong_value: Any = "no"
+    with pytest.raises(TypeError, match="preempt is str, want True or False"):
+        read_cluster(DEMO).simulate(preempt=wrong_value)
+
+
+def test_a_seed_may_be_a_numpy_integer() -> None:
+    cluster = read_cluster(DEMO)
+    assert cluster.simulate(seed=np.arange(8)[7]) == cluster.simulate(seed=7)
 
 
 def test_a_notebook_shows_the_files_and_the_size_of_a_cluster(tmp_path: Path) -> None:
