@@ -25,7 +25,7 @@ from tests.controlplane.view_only_role import (
 )
 from tests.ui.conftest import browser as browser  # noqa: PLC0414  the fixture
 
-PROBLEM: Final = "[role=status] .warning"
+PROBLEM: Final = "#problems .warning"
 SECONDS: Final = 60_000
 VERBS: Final = ("list", "watch")
 RULES: Final = make_rules(without=("persistentvolumeclaims",), verbs=VERBS)
