@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from extender.analysis.explanation.suggestions import CONDITION_BY_TAINT, OWNER_BY_TAINT
 from extender.analysis.input.workload_pods import iterate_new_names
 from extender.api.kinds.devices import ResourceSlice
 from extender.api.kinds.node import Node, Taint
@@ -22,26 +23,13 @@ from extender.planning.scenario import LabelChange, Scenario, TaintChange
 _HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 _UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _STATE_TAINTS: Final = frozenset(
-    (
-        "node.kubernetes.io/unschedulable",
-        "node.kubernetes.io/not-ready",
-        "node.kubernetes.io/unreachable",
-        "node.kubernetes.io/memory-pressure",
-        "node.kubernetes.io/disk-pressure",
-        "node.kubernetes.io/pid-pressure",
-        "node.kubernetes.io/network-unavailable",
-        "node.cloudprovider.kubernetes.io/uninitialized",
-        "node.cloudprovider.kubernetes.io/shutdown",
-        "ToBeDeletedByClusterAutoscaler",
-        "DeletionCandidateOfClusterAutoscaler",
-        "karpenter.sh/disrupted",
-        "karpenter.sh/unregistered",
-    )
+    (_UNSCHEDULABLE_TAINT.key, *CONDITION_BY_TAINT, *OWNER_BY_TAINT, "DeletionCandidateOfClusterAutoscaler")
 )
-"""The taints that controllers set for the current state of a node; a new node does not have them.
+"""The keys of taints that controllers set for the current state of a node; a new node does not have them.
 
-Source: api/core/v1/well_known_taints.go; cloud-provider/api/well_known_taints.go (1.36); kubernetes/autoscaler,
-cluster-autoscaler/utils/taints/taints.go; kubernetes-sigs/karpenter, pkg/apis/v1/taints.go.
+A deletion candidate is only avoided (PreferNoSchedule), so it has no meaning among the taints that reject pods.
+
+Source: api/core/v1/well_known_taints.go (1.36); kubernetes/autoscaler, cluster-autoscaler/utils/taints/taints.go.
 """
 
 

@@ -104,7 +104,5 @@ def test_pods_that_wait_for_one_scheduler_are_scheduled_by_the_other(
     assert has_waiting_reason("SchedulingGated")(api.get("Pod", "gated"))
     api.patch(gated, {"spec": {"schedulingGates": None}})
     api.wait_for(gated, is_assigned, "binding the gated pod")
-    capacity = {"cpu": "10", "memory": "8Gi", "pods": "10"}
-    status = {"capacity": capacity, "allocatable": capacity}
-    api.create({"kind": "Node", "metadata": {"name": "large"}, "status": status})
+    api.create({**make_nodes(1, cpu="10")[0], "metadata": {"name": "large"}})
     api.wait_for(large, is_assigned, "binding the large pod")

@@ -354,6 +354,7 @@ def test_a_question_is_answered_beside_the_scheduler(open_page: OpenPage, schedu
     page.locator("html[data-ready=true]").wait_for(state="attached")
     expect(page.locator("#command")).to_have_text("extender what-if --add 1 --like n1")
     expect(page.get_by_role("region", name="Totals").get_by_role("row").nth(1)).to_contain_text("2")
+    expect(page.locator("main")).to_contain_text("the same question within 30 seconds has the same answer")
     assert scheduler.get("data/cluster")[1].count("n1-new-1") == 0
 
 

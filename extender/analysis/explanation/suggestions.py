@@ -25,7 +25,7 @@ INSUFFICIENT_PREFIX: Final = "Insufficient "
 _MAX_VALUES: Final = 10  # of a requirement; one on instance types may have hundreds
 _CORDON_TAINT: Final = "node.kubernetes.io/unschedulable"
 
-_CONDITION_BY_TAINT: Final[Mapping[str, str]] = {
+CONDITION_BY_TAINT: Final[Mapping[str, str]] = {
     "node.kubernetes.io/not-ready": "Ready",
     "node.kubernetes.io/unreachable": "Ready",
     "node.kubernetes.io/memory-pressure": "MemoryPressure",
@@ -38,7 +38,7 @@ _CONDITION_BY_TAINT: Final[Mapping[str, str]] = {
 Source: pkg/controller/nodelifecycle/node_lifecycle_controller.go, nodeConditionToTaintKeyStatusMap (1.37).
 """
 
-_OWNER_BY_TAINT: Final[Mapping[str, str]] = {
+OWNER_BY_TAINT: Final[Mapping[str, str]] = {
     "ToBeDeletedByClusterAutoscaler": "the cluster autoscaler deletes the node",
     "karpenter.sh/disrupted": "Karpenter deletes the node",
     "karpenter.sh/unregistered": "Karpenter has not registered the node yet",
@@ -89,9 +89,9 @@ def _explain_taint(_reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> 
         return ""
     if taint.key == _CORDON_TAINT:
         return "uncordon the node"
-    if taint.key in _OWNER_BY_TAINT:
-        return f"{taint.text}; {_OWNER_BY_TAINT[taint.key]}"
-    condition = find_condition(snapshot.nodes[row].status.conditions, _CONDITION_BY_TAINT.get(taint.key, ""))
+    if taint.key in OWNER_BY_TAINT:
+        return f"{taint.text}; {OWNER_BY_TAINT[taint.key]}"
+    condition = find_condition(snapshot.nodes[row].status.conditions, CONDITION_BY_TAINT.get(taint.key, ""))
     if condition is None or condition.status == ("True" if condition.type == "Ready" else "False"):
         return f"tolerate {taint.text}, or remove it from the node"
     cause = ": ".join(filter(None, (condition.reason, " ".join(condition.message.split()))))

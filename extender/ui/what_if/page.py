@@ -110,7 +110,7 @@ class WhatIfPage:
             strategies=STRATEGIES,
             suggestions=self._list_suggestions(),
             config_file=CONFIG_FILE,
-            is_live=self.answers.max_age_seconds != float("inf"),
+            max_age_seconds=self.answers.max_age_seconds,
             **{"answer": None, "errors": (), "command": "", "configuration": "", **values},
         )
 
